@@ -278,6 +278,30 @@ CREATE INDEX checks_claimed ON public.checks USING btree (lease_until) WHERE (cl
 CREATE INDEX checks_due ON public.checks USING btree (((definition ->> 'kind'::text)), next_run_at) WHERE ((claim IS NULL) AND (next_run_at IS NOT NULL));
 CREATE INDEX checks_due_by_organization ON public.checks USING btree (((definition ->> 'kind'::text)), org_id, next_run_at) WHERE ((claim IS NULL) AND (next_run_at IS NOT NULL));
 
+CREATE TABLE cli_logins (
+  secret_hash text NOT NULL,
+  user_code_hash text,
+  redirect_uri text,
+  state text,
+  code_challenge text,
+  client_name text NOT NULL,
+  host_name text,
+  address text NOT NULL,
+  interval_seconds integer NOT NULL,
+  polled_at timestamp with time zone,
+  denied_at timestamp with time zone,
+  session_id text,
+  authorization_code_hash text,
+  used_at timestamp with time zone,
+  created_at timestamp with time zone NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT cli_logins_by_code UNIQUE (authorization_code_hash),
+  CONSTRAINT cli_logins_by_user_code UNIQUE (user_code_hash),
+  CONSTRAINT cli_logins_pkey PRIMARY KEY (secret_hash),
+  CONSTRAINT cli_logins_session_id_sessions_id_fk FOREIGN KEY (session_id) REFERENCES sessions(id) ON DELETE CASCADE
+);
+CREATE INDEX cli_logins_by_expiry ON public.cli_logins USING btree (expires_at);
+
 CREATE TABLE data_source_health (
   org_id text NOT NULL,
   source_id text NOT NULL,
@@ -1248,6 +1272,7 @@ CREATE TABLE sessions (
   ended_at timestamp with time zone,
   role_cap text NOT NULL DEFAULT 'owner'::text,
   carries_app_roles boolean NOT NULL DEFAULT true,
+  kind text NOT NULL DEFAULT 'browser'::text,
   CONSTRAINT sessions_pkey PRIMARY KEY (id),
   CONSTRAINT sessions_user_id_users_id_fk FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 );

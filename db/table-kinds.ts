@@ -29,6 +29,7 @@ export const TABLE_KINDS: Record<TableName, TableKind> = {
   chat_links: 'tenant',
   check_runs: 'tenant',
   checks: 'tenant',
+  cli_logins: 'identity',
   data_source_health: 'identity',
   data_sources: 'identity',
   default_subscriptions: 'tenant',

@@ -17,7 +17,9 @@ import { serveAssets } from '../src/pages/assets.ts'
 import { freshAnswerIn, rememberAnswer } from '../src/trust/fresh-validations.ts'
 import { findClient } from './allowable-clients.ts'
 import { VERBS } from './auth-verbs.ts'
+import { mountCliLogin } from './cli-login.ts'
 import type { AuthDeps } from './dependencies.ts'
+import * as cliLogin from './pages/cli-login.ts'
 import * as invitation from './pages/invitation.ts'
 import * as mailedLinks from './pages/mailed-links.ts'
 import * as messageQueue from './pages/operator-message-queue.ts'
@@ -44,6 +46,10 @@ const PAGES: readonly [method: 'get' | 'post', path: string, page: Page][] = [
   ['post', '/auth/verify/:secret', mailedLinks.submitVerifyEmail],
   ['get', '/auth/invitation/:secret', (deps, c) => invitation.showInvitation(deps, c)],
   ['post', '/auth/invitation/:secret', invitation.submitInvitation],
+  ['get', '/auth/device', cliLogin.showCodeForm],
+  ['post', '/auth/device', cliLogin.submitCode],
+  ['get', '/auth/cli/:secret', cliLogin.showBrowserLogin],
+  ['post', '/auth/cli/:secret', cliLogin.submitBrowserLogin],
   ['post', '/auth/operator', operator.submitOperatorToken],
   ['get', '/auth/operator/message-queue', messageQueue.showMessageQueue],
   ['get', '/auth/operator/workload-identity', workloadIdentity.showWorkloadIdentity],
@@ -61,6 +67,7 @@ export function createAuthService(deps: AuthDeps): ServiceApp {
     { ...deps, findClient: findClient(deps) },
     { validate: validateLocally(deps), operatorToken: deps.operatorToken },
   )
+  mountCliLogin(app, deps)
   serveAssets(app, AUTH_ASSETS)
   for (const [method, path, show] of PAGES) mountPage(app, deps, method, path, show)
   for (const provider of deps.providers) {

@@ -55,7 +55,9 @@ export const sessions = pgTable(
     userId: text('user_id')
       .notNull()
       .references(() => users.id, { onDelete: 'cascade' }),
-    /** The organization last chosen in this session. */
+    /** `cli`: a login of the client, a credential of its own kind. */
+    kind: text('kind').$type<'browser' | 'cli'>().notNull().default('browser'),
+    /** The organization last chosen in this session; of a login of the client the only one. */
     orgId: text('org_id'),
     signedInBy: text('signed_in_by').notNull(),
     device: text('device').notNull(),

@@ -40,8 +40,9 @@ export type StoredPlan = {
     readonly userId: string
     readonly userName: string
     readonly role: Role
-    readonly kind: 'user' | 'api_token'
+    readonly kind: 'user' | 'cli_session' | 'api_token'
     readonly tokenId?: string | undefined
+    readonly cliSessionId?: string | undefined
     readonly requestId: string
   }
 }

@@ -11,7 +11,9 @@ export const auditLog = pgTable(
     at: instant('at').notNull(),
     action: text('action').$type<AuditAction>().notNull(),
     actorKind: text('actor_kind')
-      .$type<'user' | 'api_token' | 'app_token' | 'workload' | 'actor' | 'operator' | 'system'>()
+      .$type<
+        'user' | 'cli_session' | 'api_token' | 'app_token' | 'workload' | 'actor' | 'operator' | 'system'
+      >()
       .notNull(),
     actorId: text('actor_id'),
     /** As it was then: a person may be gone when somebody reads this. */

@@ -1,5 +1,5 @@
 /** What lives only for the minutes of a sign-in: attempts, codes, mailed links, and the counters against guessing. */
-import { index, pgTable, text } from '../drizzle.ts'
+import { index, integer, pgTable, text } from '../drizzle.ts'
 import { instant, secretHash } from './columns.ts'
 import { sessions, users } from './identity.ts'
 
@@ -31,6 +31,36 @@ export const signInCodes = pgTable(
     expiresAt: instant('expires_at').notNull(),
   },
   (t) => [index('sign_in_codes_by_expiry').on(t.expiresAt)],
+)
+
+/** A login of the client that waits for its person: in the browser of the same machine, or by a code that they type. */
+export const cliLogins = pgTable(
+  'cli_logins',
+  {
+    /** Of the device code, or of what stands in the address of the page. */
+    secretHash: secretHash('secret_hash').primaryKey(),
+    /** Of the code that people type; null in the browser of the same machine. */
+    userCodeHash: secretHash('user_code_hash').unique('cli_logins_by_user_code'),
+    /** Where the browser takes the authorization code; null for a device. */
+    redirectUri: text('redirect_uri'),
+    state: text('state'),
+    codeChallenge: text('code_challenge'),
+    /** As the client says, unverified. */
+    clientName: text('client_name').notNull(),
+    hostName: text('host_name'),
+    address: text('address').notNull(),
+    /** The client asks no sooner than this long after it asked last. */
+    intervalSeconds: integer('interval_seconds').notNull(),
+    polledAt: instant('polled_at'),
+    deniedAt: instant('denied_at'),
+    /** Made when it was approved. */
+    sessionId: text('session_id').references(() => sessions.id, { onDelete: 'cascade' }),
+    authorizationCodeHash: secretHash('authorization_code_hash').unique('cli_logins_by_code'),
+    usedAt: instant('used_at'),
+    createdAt: instant('created_at').notNull(),
+    expiresAt: instant('expires_at').notNull(),
+  },
+  (t) => [index('cli_logins_by_expiry').on(t.expiresAt)],
 )
 
 export const mailedLinks = pgTable(

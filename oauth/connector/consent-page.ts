@@ -7,6 +7,7 @@ import { sourceIdOf } from '../../src/cores/databases/index.ts'
 import { brand, skeleton, type Content } from '../../src/pages/skeleton.ts'
 import { notice } from '../../src/pages/parts.ts'
 import { sourceChoice } from '../../src/pages/source-choice.ts'
+import { facts, organizationChoice } from '../pages/organization-choice.ts'
 import { AUTH_ASSETS } from '../pages/page.ts'
 import { sourceFields } from './chosen-sources.ts'
 import type { OrganizationChoice } from './organization-choices.ts'
@@ -64,7 +65,6 @@ export function consentPage(shown: {
   const { request, person, organizations, form, problem, filled } = shown
   const who = request.verifiedHost ?? 'An unverified application'
   const hasOpen = organizations.some((organization) => organization.isOpen)
-  const chosen = preselected(organizations, filled?.get('organization') ?? person.lastOrgId)
   const isTicked = (scope: Scope) => filled?.getAll('scope').includes(scope) ?? isPreselected(scope)
   return shell(
     `${who} requests access`,
@@ -87,19 +87,12 @@ export function consentPage(shown: {
       <form method="post" class="card">
         <input type="hidden" name="form" value="${form}" />
         <div class="consent-columns">
-        <fieldset>
-          <legend>Organization</legend>
-          <div class="choices choices-long">
-            ${chosenFirst(organizations, chosen).map(
-              (organization) =>
-                html`<label class="choice">
-                  <input type="radio" name="organization" value="${organization.id}" required ${organization === chosen && html`checked`} ${!organization.isOpen && html`disabled`} />
-                  <span class="choice-text"><span>${organization.name}</span>${organization.reason && html`<span class="note">${organization.reason}</span>`}</span>
-                </label>
-                ${organization.isOpen && request.scopes.includes('data:read') && sourcesIn(organization, filled)}`,
-            )}
-          </div>
-        </fieldset>
+        ${organizationChoice(
+          organizations,
+          filled?.get('organization') ?? person.lastOrgId,
+          (organization) =>
+            organization.isOpen && request.scopes.includes('data:read') && sourcesIn(organization, filled),
+        )}
         <fieldset>
           <legend>Permissions</legend>
           <div class="choices">
@@ -124,25 +117,6 @@ export function consentPage(shown: {
   )
 }
 
-/**
- * The only one, or the one that they chose or used last. With several and none used, or that one closed, none: whoever
- * only presses Allow must not give away an organization that they did not think of.
- */
-function preselected(
-  organizations: readonly OrganizationChoice[],
-  id: string | null,
-): OrganizationChoice | undefined {
-  const likely =
-    organizations.length === 1
-      ? organizations[0]
-      : organizations.find((organization) => organization.id === id)
-  return likely?.isOpen ? likely : undefined
-}
-
-/** Of many, the preselected one must not be below the edge of the list. */
-const chosenFirst = (all: readonly OrganizationChoice[], chosen: OrganizationChoice | undefined) =>
-  chosen === undefined ? all : [chosen, ...all.filter((organization) => organization !== chosen)]
-
 const DAY_SECONDS = 24 * 60 * 60
 
 function howLong({ canRefresh }: ConsentRequest): string {
@@ -151,7 +125,6 @@ function howLong({ canRefresh }: ConsentRequest): string {
   return `${grant / DAY_SECONDS} days; less if it is not used for ${refreshToken / DAY_SECONDS} days, or you revoke it`
 }
 
-/** Placed right after its organization, so that CSS alone can show the list of the selected one. */
 function sourcesIn(organization: OrganizationChoice, filled: URLSearchParams | undefined) {
   if (organization.sources.length === 0) {
     return html`<p class="of-choice note">You cannot query any data source of ${organization.name} yet. It may query those that you can query later.</p>`
@@ -167,11 +140,6 @@ function sourcesIn(organization: OrganizationChoice, filled: URLSearchParams | u
     className: 'of-choice',
   })
 }
-
-const facts = (rows: readonly (readonly [string, Content] | false)[]) =>
-  html`<dl class="pairs">
-    ${rows.map((row) => row && html`<div><dt>${row[0]}</dt><dd>${row[1]}</dd></div>`)}
-  </dl>`
 
 export const expiredPage = (): string =>
   shell(

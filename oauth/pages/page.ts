@@ -18,7 +18,14 @@ const POLICY = "default-src 'none'; style-src 'self'; img-src 'self'; frame-ance
 
 export function page(
   c: HttpContext,
-  content: { title: string; lead?: Content; body?: Content; problem?: ServiceError | undefined },
+  content: {
+    title: string
+    lead?: Content
+    body?: Content
+    problem?: ServiceError | undefined
+    /** Asks for an approval: whatever decides is in view at once. */
+    isConsent?: boolean
+  },
 ): Response | Promise<Response> {
   const { problem } = content
   if (problem) c.set('failure', problem)
@@ -29,7 +36,7 @@ export function page(
   return c.html(
     skeleton(
       { title: `${content.title} · svc`, assets: AUTH_ASSETS, script: false },
-      html`<main id="content" class="outside" tabindex="-1">
+      html`<main id="content" class="outside ${content.isConsent && 'consent'}" tabindex="-1">
         ${brand('/console')}
         <h1>${content.title}</h1>
         ${content.lead && html`<p class="lead">${content.lead}</p>`} ${content.body}

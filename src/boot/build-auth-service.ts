@@ -16,7 +16,7 @@ import {
   type Workloads,
 } from '../cores/workloads/index.ts'
 import { deriveKey, keyEpochOf, type KeyPurpose } from '../trust/derive-key.ts'
-import { userTokens } from '../trust/user-token.ts'
+import { cliTokens, userTokens } from '../trust/user-token.ts'
 import { lazyHandler } from './lazy-handler.ts'
 import { asService, type Running } from './running.ts'
 import type { Shared } from './shared.ts'
@@ -38,6 +38,7 @@ export function buildAuthService(shared: Shared): Running {
     ...shared.storage(),
     keyFor,
     userTokens: userTokens(keyFor('user-token'), config.AUTH_URL.origin),
+    cliTokens: cliTokens(keyFor('cli-token'), config.AUTH_URL.origin),
     actorAssertions: shared.assertions,
     workloads,
     keyEpoch: keyEpochOf({ jwtSecret, jwtSigningKey }),

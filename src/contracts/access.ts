@@ -6,7 +6,7 @@ import { removing } from './operation.ts'
 export const endAccessSince = removing({
   name: 'endAccessSince',
   summary:
-    'End the sessions, API tokens, grants, credentials of machine agents and invitations that were made since a time.',
+    'End the sessions, logins of the client, API tokens, grants, credentials of machine agents and invitations that were made since a time.',
   service: 'auth-service',
   input: z.object({
     since: z.iso.datetime({ offset: true }).describe('Everything made at or after this time ends.'),
@@ -21,7 +21,7 @@ export const endAccessSince = removing({
       ),
   }),
   output: z.object({
-    sessions: z.int().describe('Without the one you use.'),
+    sessions: z.int().describe('With logins of the client, and without the one you use.'),
     tokens: z.int(),
     grants: z.int(),
     credentials: z.int().describe('Of machine agents.'),

@@ -38,6 +38,7 @@ export const createAppToken = creating({
   }),
   output: AppToken.extend({ token: z.string().describe('Store it now: it is not returned again.') }),
   errors: ['NOT_FOUND', 'CONFLICT'],
+  givesSecret: true,
   command: {
     path: 'apps tokens create',
     summary: 'Create a token for programs of an app; it stays when you leave',

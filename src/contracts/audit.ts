@@ -139,7 +139,16 @@ export const AuditEntry = z.object({
   action: AuditActionName,
   actor: z
     .object({
-      kind: z.enum(['user', 'api_token', 'app_token', 'workload', 'actor', 'operator', 'system']),
+      kind: z.enum([
+        'user',
+        'cli_session',
+        'api_token',
+        'app_token',
+        'workload',
+        'actor',
+        'operator',
+        'system',
+      ]),
       id: z.string().nullable(),
       name: z.string(),
     })

@@ -56,6 +56,23 @@ export const CREDENTIAL_KINDS = {
     also: 'signing out, reuse of an old token, 30 days',
     rememberedSeconds: 1,
   },
+  cli_session: {
+    name: 'Login of the client',
+    type: 'svc-cli+jwt',
+    validatedBy: 'auth-service',
+    secrets: JWT_SECRETS,
+    causes: ['membership_ended', 'password_set', 'signed_out', 'made_since'],
+    also: '`svc logout`, signing it out in the console, reuse of an old refresh token, 90 days',
+    rememberedSeconds: 1,
+  },
+  cli_login: {
+    name: 'Code of a login of the client',
+    validatedBy: 'auth-service',
+    secrets: JWT_SECRETS,
+    causes: [],
+    also: 'use, the end of the login that was approved with it, 10 minutes',
+    rememberedSeconds: 0,
+  },
   browser_session: {
     name: 'Cookie of the sign-in pages',
     validatedBy: 'auth-service',

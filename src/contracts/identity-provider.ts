@@ -393,6 +393,7 @@ export const createIdentityProviderClient = creating({
     resource_urls: z.array(z.string()).describe('What the assistant may connect to.'),
   }),
   errors: ['NOT_FOUND', 'CONFLICT'],
+  givesSecret: true,
   command: {
     path: 'agents provider create-client',
     summary: 'Create a client with a secret, and allow it (admin or higher)',

@@ -28,6 +28,17 @@ export const SESSION_SECONDS = 30 * 24 * 60 * 60
 /** Tabs that still use the previous token are not an attack. */
 export const SESSION_ROTATION_GRACE_SECONDS = 60
 
+/** A login of the client waits so long for its person (RFC 8628, 6.1: minutes), and may ask this often. */
+export const CLI_LOGIN = { seconds: 10 * 60, pollSeconds: 2, codeSeconds: 60 }
+export const CLI_LOGINS_PER_NETWORK = { count: 20, seconds: 10 * 60 }
+/** Codes that people type have 34 bits: with these, guessing one of a hundred that wait takes a network decades. */
+export const CLI_CODE_TRIES_PER_PERSON = { count: 10, seconds: 15 * 60 }
+export const CLI_CODE_TRIES_PER_NETWORK = { count: 50, seconds: 15 * 60 }
+export const CLI_FAILURES_PER_NETWORK = { count: 60, seconds: 60 }
+/** Then the person signs in again; an access token is renewed every hour. */
+export const CLI_SESSION_SECONDS = 90 * 24 * 60 * 60
+export const CLI_ACCESS_TOKEN_SECONDS = 60 * 60
+
 /** contract, Limits: dynamic client registration, at most 100 active, 5 per origin, 30 days; decisions: 20 per address. */
 export const DYNAMIC_CLIENTS = { active: 100, perOrigin: 5, perAddress: 20, seconds: 30 * 24 * 60 * 60 }
 /** decisions: one without a live grant gives way after ten minutes. */

@@ -138,6 +138,7 @@ export const createMachineAgent = creating({
   }),
   output: MachineAgent.extend({ secret }),
   errors: ['NOT_FOUND', 'CONFLICT'],
+  givesSecret: true,
   closedToSupport: true,
   command: {
     path: 'agents machines create',
@@ -221,6 +222,7 @@ export const addMachineAgentCredential = creating({
   output: MachineAgentCredential.extend({ secret }),
   access: 'viewer',
   errors: ['NOT_FOUND', 'CONFLICT'],
+  givesSecret: true,
   closedToSupport: true,
   command: {
     path: 'agents machines add-credential',

@@ -47,6 +47,11 @@ type Declaration<
    * False: open to them from the start. Left out: reads are open, writes once the session was elevated.
    */
   readonly closedToSupport?: boolean
+  /**
+   * Its answer holds a secret that opens something by itself. Closed to logins of the client: a code that somebody was
+   * talked into approving must not become a credential that outlives it.
+   */
+  readonly givesSecret?: boolean
   /** Beyond those that every call with its access can answer. */
   readonly errors?: readonly ErrorCode[]
   /** On the command line; several where people know what it does by several names. */
@@ -117,7 +122,15 @@ export type EntryPoint = 'console' | 'cli' | 'api' | 'mcp'
 
 /** Who calls, as validated for this call. */
 export type Principal = {
-  readonly kind: 'user' | 'api_token' | 'app_token' | 'workload' | 'actor' | 'operator' | 'anonymous'
+  readonly kind:
+    | 'user'
+    | 'cli_session'
+    | 'api_token'
+    | 'app_token'
+    | 'workload'
+    | 'actor'
+    | 'operator'
+    | 'anonymous'
   readonly userId: string | null
   /** As the audit trail names them. */
   readonly userName: string
@@ -136,6 +149,8 @@ export type Principal = {
   readonly expiresAt: Date | null
   readonly tokenId?: string | undefined
   readonly sessionId?: string | undefined
+  /** Of a login of the client, which never counts as a session. */
+  readonly cliSessionId?: string | undefined
   /** Which token of the session this is; only the auth service knows. */
   readonly sessionGeneration?: number | undefined
   readonly clientId?: string | undefined

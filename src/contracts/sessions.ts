@@ -59,14 +59,15 @@ export const rotateSession = creating({
 
 export const listSessions = reading({
   name: 'listSessions',
-  summary: 'List your sessions.',
+  summary: 'List your sessions and logins of the client.',
   service: 'auth-service',
   input: z.object({ ...pageInput }),
   output: z.object({
     sessions: z.array(
       z.object({
         id: z.string(),
-        signed_in_by: z.string().describe('`password` or the identity provider.'),
+        kind: z.enum(['browser', 'cli']).describe('`cli`: a login of the client.'),
+        signed_in_by: z.string().describe('`password`, the identity provider, or `svc login`.'),
         device: z.string().describe('The user agent.'),
         created_at: Time,
         last_used_at: Time,
@@ -82,7 +83,7 @@ export const listSessions = reading({
 
 export const signOut = removing({
   name: 'signOut',
-  summary: 'End one of your sessions.',
+  summary: 'End one of your sessions or logins of the client.',
   service: 'auth-service',
   input: z.object({ session_id: z.union([z.literal('current'), Id('ses')]) }),
   output: Nothing,
@@ -93,7 +94,7 @@ export const signOut = removing({
 
 export const signOutEverywhere = removing({
   name: 'signOutEverywhere',
-  summary: 'End all your sessions.',
+  summary: 'End all your sessions and logins of the client.',
   service: 'auth-service',
   input: z.object({}),
   output: z.object({ ended: z.int() }),

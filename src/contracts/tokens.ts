@@ -53,6 +53,7 @@ export const createApiToken = creating({
   }),
   access: 'viewer',
   errors: ['CONFLICT'],
+  givesSecret: true,
   closedToSupport: true,
   http: { method: 'post', path: '/api/v1/tokens', success: 201 },
 })
@@ -84,7 +85,7 @@ export const revokeApiToken = removing({
 
 /** Who a token speaks for, and what it may do now. */
 export const TokenHolder = z.object({
-  kind: z.enum(['user', 'api_token', 'actor']),
+  kind: z.enum(['user', 'cli_session', 'api_token', 'actor']),
   user: z.object({ id: z.string(), email: z.string(), name: z.string() }),
   organization: z.object({ id: z.string(), name: z.string(), slug: z.string() }).nullable(),
   role: RoleName.nullable(),
@@ -93,6 +94,7 @@ export const TokenHolder = z.object({
   expires_at: Time.nullable(),
   token_id: z.string().optional(),
   session_id: z.string().optional(),
+  cli_session_id: z.string().optional().describe('Of a login of the client, which is no session.'),
   client_id: z.string().optional(),
   client_name: z.string().optional().describe('The name the client gave itself, unverified.'),
   grant_id: z.string().optional(),

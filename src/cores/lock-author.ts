@@ -22,7 +22,7 @@ import type { MemberPrincipal } from './principal.ts'
 
 export type Author = Pick<
   MemberPrincipal,
-  'orgId' | 'userId' | 'role' | 'sessionId' | 'tokenId' | 'grantId' | 'supportSessionId'
+  'orgId' | 'userId' | 'role' | 'sessionId' | 'cliSessionId' | 'tokenId' | 'grantId' | 'supportSessionId'
 >
 
 /** With the role of this moment, and the membership it comes from; null for support staff and machine agents. */
@@ -109,8 +109,9 @@ async function lockSupportSession(tx: Transaction, clock: Clock, orgId: string, 
 async function lockCredential(
   tx: Transaction,
   clock: Clock,
-  { orgId, sessionId, tokenId, grantId }: Author,
+  { orgId, sessionId: browserSessionId, cliSessionId, tokenId, grantId }: Author,
 ): Promise<void> {
+  const sessionId = browserSessionId ?? cliSessionId
   if (sessionId !== undefined) {
     const [session] = await tx
       .select({ endedAt: sessions.endedAt })

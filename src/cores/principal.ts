@@ -25,8 +25,14 @@ export function requireSession(principal: Principal): { sessionId: string; gener
   if (principal.sessionId !== undefined && principal.sessionGeneration !== undefined) {
     return { sessionId: principal.sessionId, generation: principal.sessionGeneration }
   }
-  throw sessionRequired()
+  throw sessionRequired(principal)
 }
 
-export const sessionRequired = () =>
-  new ServiceError('FORBIDDEN', 'This requires a signed-in session, not an API token')
+export const sessionRequired = ({ kind }: Pick<Principal, 'kind'>) =>
+  new ServiceError(
+    'FORBIDDEN',
+    kind === 'cli_session'
+      ? 'This requires a signed-in session, not a login of the client'
+      : 'This requires a signed-in session, not an API token',
+    kind === 'cli_session' ? { hint: 'Do it in the console: svc open' } : {},
+  )

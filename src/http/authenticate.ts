@@ -139,6 +139,7 @@ export async function authenticatePresented(
     expiresAt: valid.expires_at === null ? null : new Date(valid.expires_at),
     tokenId: valid.token_id,
     sessionId: valid.session_id,
+    cliSessionId: valid.cli_session_id,
     sessionGeneration: valid.session_generation,
     clientId: valid.client_id,
     clientName: valid.client_name,
@@ -223,7 +224,8 @@ export const entryPointOf = (client: string | undefined): EntryPoint =>
 function authorize(principal: Principal, op: Operation, namesOrganization: boolean): void {
   if (op.access === 'operator')
     throw new ServiceError('FORBIDDEN', 'Only the operator of this installation may do this')
-  if (op.access === 'session' && principal.sessionId === undefined) throw sessionRequired()
+  if (op.access === 'session' && principal.sessionId === undefined) throw sessionRequired(principal)
+  if (op.givesSecret === true && principal.kind === 'cli_session') throw closedToClient()
   if (principal.scopes !== null && !opens(principal.scopes, op)) throw scopeMissing(op)
   if (principal.supportSessionId !== undefined && op.closedToSupport === true) throw closedToSupport()
   if (op.access === 'person' || op.access === 'session' || op.access === 'anyone') return
@@ -241,6 +243,11 @@ function authorize(principal: Principal, op: Operation, namesOrganization: boole
 const scopeMissing = ({ scope }: Operation) =>
   new ServiceError('FORBIDDEN', 'The scopes of this token do not allow this', {
     hint: scope === null ? 'Use a token without scopes, or sign in.' : `It requires the scope ${scope}.`,
+  })
+
+const closedToClient = () =>
+  new ServiceError('FORBIDDEN', 'A login of the client gets no secrets', {
+    hint: 'Do it in the console, or with an API token: svc login --api-key -',
   })
 
 const closedToSupport = () => new ServiceError('FORBIDDEN', 'Support sessions may not do this')

@@ -3,6 +3,7 @@ import { compress } from 'hono/compress'
 import { cors } from 'hono/cors'
 import { httpClient } from '../client/http-client.ts'
 import { ADDRESS_HEADER, type Service } from '../client/service.ts'
+import { CLI_PATH } from '../contracts/cli-login.ts'
 import { ServiceError } from '../contracts/errors.ts'
 import type { Operation } from '../contracts/operation.ts'
 import { OPERATIONS, type OperationName, type Verbs } from '../contracts/operations.ts'
@@ -71,6 +72,8 @@ export function createGateway(deps: GatewayDeps): ServiceApp {
     )
     if (!isServed) app.inProcess.add(op, relayCall(deps, service, op), { isRelay: true })
   }
+  // With hosted auth people sign in at the vendor's, and the client has an API token.
+  if (!deps.hosted) app.post(`${CLI_PATH}/:endpoint`, (c) => relay(services['auth-service'], c, 'cli login'))
   // Built at the first request: it takes longer than everything else here together.
   let document: OpenApi | undefined
   const openapiDocument = () => (document ??= openapi(OPERATIONS, deps))
@@ -130,6 +133,7 @@ const RELAYED = [
   'user-agent',
   'x-svc-org',
   'x-svc-client',
+  'origin',
   ADDRESS_HEADER,
 ]
 

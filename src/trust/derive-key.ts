@@ -10,6 +10,8 @@ export type KeyPurpose =
   | 'browser-session'
   | 'sign-in-state'
   | 'sign-in-code'
+  | 'cli-login'
+  | 'cli-token'
   | 'mailed-link'
   | 'device'
   | 'invitation'

@@ -1,4 +1,4 @@
-/** The JWT of a signed-in user: only a session, and the generation of its token. */
+/** The JWTs of a signed-in user, and of a login of the client: only a session, and the generation of its token. */
 import * as z from 'zod'
 import { CREDENTIAL_KINDS } from '../contracts/credential-kinds.ts'
 import { hs256 } from './hs256.ts'
@@ -10,8 +10,17 @@ export const USER_TOKEN_TYPE = CREDENTIAL_KINDS.session.type
 
 const Claims = z.object({ sub: z.string(), sid: z.string(), gen: z.int(), exp: z.number() })
 
-export function userTokens(key: Uint8Array, issuer: string) {
-  const jwt = hs256(key, { typ: USER_TOKEN_TYPE, issuer, audience: 'svc' })
+export const CLI_TOKEN_TYPE = CREDENTIAL_KINDS.cli_session.type
+
+/** One type each, so that neither is taken for the other. */
+export const cliTokens = (key: Uint8Array, issuer: string) => ({
+  access: userTokens(key, issuer, CLI_TOKEN_TYPE),
+  refresh: userTokens(key, issuer, 'svc-cli-refresh+jwt'),
+})
+export type CliTokens = ReturnType<typeof cliTokens>
+
+export function userTokens(key: Uint8Array, issuer: string, typ: string = USER_TOKEN_TYPE) {
+  const jwt = hs256(key, { typ, issuer, audience: 'svc' })
   return {
     sign: (claims: UserClaims, issuedAt: Date, expiresAt: Date): Promise<string> =>
       jwt.sign({ sub: claims.userId, sid: claims.sessionId, gen: claims.generation }, issuedAt, expiresAt),

@@ -14,6 +14,7 @@ import { APP_SCOPES, SCOPE_NAMES } from '../../src/contracts/scopes.ts'
 import {
   apiToken,
   appToken,
+  cliSession,
   expectedCode,
   OPEN,
   withRole,
@@ -30,6 +31,7 @@ import {
   type Inputs,
   type Known,
 } from '../support/api-requests.ts'
+import { signInCli } from '../support/cli-login.ts'
 import { placeForDatabases } from '../support/data-sources.ts'
 import { fakeChatApp, fakeChecks } from '../support/fake-integrations.ts'
 import { makeFurnishedWorld, type FurnishedWorld } from '../support/furnished-world.ts'
@@ -52,6 +54,10 @@ const and =
 
 const WHO: readonly [who: string, rule: Rule][] = [
   ...ROLES.map((role): [string, Rule] => [`a session of the role ${role}`, withRole(role)]),
+  ...ROLES.map((role): [string, Rule] => [
+    `a login of the client of the role ${role}`,
+    and(cliSession, withRole(role)),
+  ]),
   ...ROLES.map((role): [string, Rule] => [`an API token of the role ${role}`, and(apiToken, withRole(role))]),
   ...GRANTABLE_ROLES.map((role): [string, Rule] => [
     `an API token of the owner capped at ${role}`,
@@ -90,6 +96,8 @@ async function makeBearers({ org, alias }: FurnishedWorld): Promise<Record<strin
     const person = await makeMember(system, org, role)
     const own = await makeApiToken(system, org, person)
     made[`a session of the role ${role}`] = () => person.token
+    const cli = await signInCli(system, org, person)
+    made[`a login of the client of the role ${role}`] = () => cli.access
     made[`an API token of the role ${role}`] = () => own.token
     made[`an assertion for data:read of the role ${role}`] = () =>
       signActor(system, actorOf(org, person, own.id))

@@ -15,6 +15,8 @@ export const nobody: Rule = () => 'UNAUTHENTICATED'
 export const operatorOnly: Rule = (op) => (op.access === 'operator' ? OPEN : 'UNAUTHENTICATED')
 export const member: Rule = (op) => (op.access === 'operator' ? 'FORBIDDEN' : OPEN)
 export const apiToken: Rule = (op) => (op.access === 'session' ? 'FORBIDDEN' : member(op))
+/** As its person, but for what is theirs alone and for secrets. */
+export const cliSession: Rule = (op) => (op.givesSecret === true ? 'FORBIDDEN' : apiToken(op))
 export const withScope =
   (scope: Scope): Rule =>
   (op) =>

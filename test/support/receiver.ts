@@ -13,7 +13,7 @@ export async function receive(server: http.Server | https.Server = http.createSe
       .writeHead(200, { 'content-type': 'text/html' })
       .end('<title>Connected</title>You may close this.')
     const url = new URL(request.url ?? '', `http://${request.headers.host}`)
-    if (url.pathname === '/cb') arrivals.emit('answer', url)
+    if (/^\/(cb|callback)$/.test(url.pathname)) arrivals.emit('answer', url)
   })
   server.listen(0, '::')
   await once(server, 'listening')

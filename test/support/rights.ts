@@ -17,6 +17,7 @@ import { atLeast, GRANTABLE_ROLES, ROLES, type GrantableRole, type Role } from '
 import { SCOPE_NAMES } from '../../src/contracts/scopes.ts'
 import { actorOf, signActor } from './actor.ts'
 import { API_OPERATIONS, inputsOf, pathWith, queryOf, type ApiOperation, type Known } from './api-requests.ts'
+import { signInCli } from './cli-login.ts'
 import { agentOf } from './data-sources.ts'
 import { makeMachineAgent } from './machine-agents.ts'
 import { makeApiToken, makeMember, makeOrganization, unique, type Org, type Person } from './make.ts'
@@ -128,6 +129,13 @@ async function hold(
     kind: 'session',
     birth: UNLIMITED,
     token: async () => person.token,
+  })
+  const cli = await signInCli(system, org, person)
+  held.push({
+    name: `a login of the client ${whose}`,
+    kind: 'cli_session',
+    birth: UNLIMITED,
+    token: async () => cli.access,
   })
   const tokens: [string, Partial<Birth>, Parameters<typeof makeApiToken>[3]][] = [
     ['not capped', {}, {}],

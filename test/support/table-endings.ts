@@ -33,6 +33,9 @@ export const TABLE_ENDINGS = {
   assertion_uses: RECORD,
   attempts: RECORD,
   audit_log: RECORD,
+  cli_logins: {
+    noRight: 'opens nothing: what was approved with it is the session of the client, which ends',
+  },
   chat_accounts: { noRight: 'says whose account at a chat service it is' },
   chat_authorizations: { noRight: 'finishing it asks for the role again' },
   chat_links: NOTIFICATION,
@@ -101,7 +104,10 @@ export const TABLE_ENDINGS = {
   revisions: ORGANIZATION,
   run_evidence: RECORD,
   run_steps: RECORD,
-  sessions: { noRight: 'opens only organizations that its person is a member of at that moment' },
+  sessions: {
+    noRight:
+      'opens only organizations that its person is a member of at that moment; one of the client ends with its membership: cli-login.test.ts',
+  },
   sign_in_attempts: PERSON,
   sign_in_codes: PERSON,
   source_blobs: ORGANIZATION,

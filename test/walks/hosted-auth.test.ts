@@ -14,6 +14,7 @@ import { signInWithPassword, signOut } from '../../src/contracts/sessions.ts'
 import { createApiToken, listApiTokens, revokeApiToken, validateToken } from '../../src/contracts/tokens.ts'
 import { actorOf, signActor } from '../support/actor.ts'
 import { answerTo } from '../support/answers.ts'
+import { askCli } from '../support/cli-login.ts'
 import { testDatabase } from '../support/database.ts'
 import { makeApiToken, makeMember, makeOrganization, PASSWORD, unique, type Org } from '../support/make.ts'
 import { freshSecrets, OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
@@ -103,6 +104,11 @@ describe('hosted by a vendor', () => {
     for (const bearer of [token.token, owner.token]) {
       await expect(here(bearer)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
     }
+  })
+
+  test('the client signs in with an API token only', async () => {
+    expect((await askCli(customer, 'device_authorization', {})).status).toBe(404)
+    expect((await askCli(vendor, 'device_authorization', {})).status).toBe(200)
   })
 
   test('what belongs to the auth service is relayed: people sign in, found, make tokens', async () => {

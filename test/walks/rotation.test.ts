@@ -34,6 +34,15 @@ import {
   type ListeningSystem,
 } from '../support/assistant.ts'
 import { startFakeApiServer, type FakeApiServer } from '../support/fake-api-server.ts'
+import {
+  poll,
+  renew,
+  signInCli,
+  signedInWalker,
+  startDevice,
+  typeCode,
+  decideOn,
+} from '../support/cli-login.ts'
 import { freePort } from '../support/free-port.ts'
 import { invitation, resetLink } from '../support/links.ts'
 import { basic, comesIn, makeMachineAgent, type MachineAgent } from '../support/machine-agents.ts'
@@ -125,6 +134,10 @@ async function holdings(before: ListeningSystem): Promise<Attempts> {
     `/auth/sign-in?${new URLSearchParams({ return_to: `${before.origin}/console` })}`,
   )
   const code = back.location?.searchParams.get('code') ?? ''
+  const cli = await signInCli(before, org, owner)
+  const device = await startDevice(before)
+  const approver = await signedInWalker(before, owner)
+  await decideOn(approver, await typeCode(approver, device.userCode), 'approve', org.id)
   const agent = await makeMachineAgent(owner)
   const connected = await newAssistant(before, await preRegistered(before)).connect(owner)
   const appToken = await owner.call(createAppToken, { alias, name: 'worker', scope: 'apps:report' })
@@ -167,6 +180,11 @@ async function holdings(before: ListeningSystem): Promise<Attempts> {
 
   return {
     session: (system) => works(system.as({ token: userToken })(whoAmI, {})),
+    // Both of its tokens.
+    cli_session: async (system) =>
+      (await works(system.as({ token: cli.access })(whoAmI, {}))) &&
+      (await renew(system, cli.refresh)).status === 200,
+    cli_login: async (system) => (await poll(system, device.deviceCode)).status === 200,
     browser_session: async (system) => {
       const again = newWalker(system, { overSockets: true })
       for (const { name, value } of browser.jar.all())

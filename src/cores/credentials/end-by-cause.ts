@@ -69,6 +69,7 @@ const FINDERS: Finders = {
   async membership_ended(tx, member) {
     const { orgId, userId } = member
     return {
+      cli_session: and(eq(sessions.orgId, orgId), eq(sessions.userId, userId), isCli),
       api_token: and(eq(apiTokens.orgId, orgId), eq(apiTokens.userId, userId)),
       grant: and(eq(platformAccessGrants.orgId, orgId), eq(platformAccessGrants.userId, userId)),
       machine_credential: madeByMember(tx, member, null),
@@ -88,25 +89,34 @@ const FINDERS: Finders = {
   }),
   password_set: async (_tx, { userId, exceptSessionId }) => ({
     session: sessionsOf(userId, exceptSessionId),
+    cli_session: and(eq(sessions.userId, userId), isCli),
   }),
   password_reset: async (_tx, { userId }) => ({
     api_token: eq(apiTokens.userId, userId),
     grant: eq(platformAccessGrants.userId, userId),
   }),
   tokens_ended: async (_tx, { userId }) => ({ api_token: eq(apiTokens.userId, userId) }),
-  signed_out: async (_tx, { userId }) => ({ session: sessionsOf(userId, undefined) }),
+  signed_out: async (_tx, { userId }) => ({
+    session: sessionsOf(userId, undefined),
+    cli_session: and(eq(sessions.userId, userId), isCli),
+  }),
   async made_since(tx, { people, after, exceptSessionId }, now) {
     const { orgId, has } = people
     const agents = tx.select({ id: machineAgents.id }).from(machineAgents)
+    const sessionsSince = and(
+      has(sessions.userId),
+      orgId === null ? undefined : eq(sessions.orgId, orgId),
+      gte(sessions.createdAt, after),
+    )
     return {
       // An organization ends those that chose it last: a session opens every organization of its person, and one that works
       // in another is not this one's to end.
       session: and(
-        has(sessions.userId),
-        orgId === null ? undefined : eq(sessions.orgId, orgId),
-        gte(sessions.createdAt, after),
+        sessionsSince,
+        isBrowser,
         exceptSessionId === undefined ? undefined : ne(sessions.id, exceptSessionId),
       ),
+      cli_session: and(sessionsSince, isCli),
       api_token: and(
         orgId === null ? undefined : eq(apiTokens.orgId, orgId),
         has(apiTokens.userId),
@@ -167,7 +177,11 @@ export async function endByCause(
     if (kind in found && found[kind] === undefined) throw new Error(`${cause} finds every ${kind}`)
     return found[kind]
   }
-  const [session, token, grant] = [where('session'), where('api_token'), where('grant')]
+  const [session, token, grant] = [
+    or(where('session'), where('cli_session')),
+    where('api_token'),
+    where('grant'),
+  ]
   const [credential, invitation] = [where('machine_credential'), where('invitation')]
   return {
     sessions: session ? await endSessions(tx, clock, session) : [],
@@ -178,8 +192,11 @@ export async function endByCause(
   }
 }
 
+const isBrowser = eq(sessions.kind, 'browser')
+const isCli = eq(sessions.kind, 'cli')
+
 const sessionsOf = (userId: string, except: string | undefined) =>
-  and(eq(sessions.userId, userId), except === undefined ? undefined : ne(sessions.id, except))
+  and(eq(sessions.userId, userId), isBrowser, except === undefined ? undefined : ne(sessions.id, except))
 
 const agentsIn = (tx: Transaction, orgId: string) =>
   tx.select({ id: machineAgents.id }).from(machineAgents).where(eq(machineAgents.orgId, orgId))

@@ -21,7 +21,13 @@ export async function findSession(deps: SessionDeps, sessionId: string) {
 /** By the cookie of the auth service's own pages. */
 export async function findBrowserSession(deps: SessionDeps, browserSecret: string) {
   const [row] = await deps.db
-    .select({ sessionId: sessions.id, userId: users.id, email: users.email, name: users.name })
+    .select({
+      sessionId: sessions.id,
+      userId: users.id,
+      email: users.email,
+      name: users.name,
+      lastOrgId: users.lastOrgId,
+    })
     .from(sessions)
     .innerJoin(users, eq(users.id, sessions.userId))
     .where(

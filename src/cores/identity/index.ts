@@ -12,6 +12,26 @@ export { findKnownDevice, rememberDevice } from './known-device.ts'
 export { findBrowserSession, findSession } from './find-session.ts'
 export type { SessionDeps, SignedIn } from './start-session.ts'
 export { issueSignInCode, consumeSignInCode } from './sign-in-codes.ts'
+export {
+  approveCliLogin,
+  denyCliLogin,
+  findBrowserLogin,
+  findDeviceLogin,
+  organizationsOf,
+  showUserCode,
+  startBrowserLogin,
+  startDeviceLogin,
+  stateOf,
+  type CliLogin,
+} from './cli-logins.ts'
+export {
+  endCliSession,
+  redeemAuthorizationCode,
+  redeemDeviceCode,
+  refreshCliSession,
+  type CliTokenAnswer,
+  type GrantRefusal,
+} from './cli-sessions.ts'
 export { startPasswordSession, type PasswordDeps } from './sign-in-with-password.ts'
 export type { SignInProvider } from './sign-in-provider.ts'
 export { consumeSignInAttempt, saveSignInAttempt } from './sign-in-attempts.ts'

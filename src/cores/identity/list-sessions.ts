@@ -12,6 +12,7 @@ export const listSessions: Verb<'listSessions'> = list(
       present: (rows) =>
         rows.map((row) => ({
           id: row.id,
+          kind: row.kind,
           signed_in_by: row.signedInBy,
           device: row.device,
           created_at: row.createdAt.toISOString(),

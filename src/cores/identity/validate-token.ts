@@ -14,7 +14,7 @@ import { ACTOR_ASSERTION_TYPE, type Actor, type ActorAssertions } from '../../tr
 import { apiTokenHash, isApiToken } from '../../trust/api-token.ts'
 import { jwtType } from '../../trust/hs256.ts'
 import { isServiceAccountToken } from '../../trust/service-account-token.ts'
-import { USER_TOKEN_TYPE } from '../../trust/user-token.ts'
+import { CLI_TOKEN_TYPE, USER_TOKEN_TYPE } from '../../trust/user-token.ts'
 import { recordAudit } from '../record-audit.ts'
 import { callLimitValues, countingCall, notCounting, type Counting } from '../count-call.ts'
 import { countGrantCall, findLiveGrant, grantedScopes, touchGrant } from '../grants/index.ts'
@@ -24,10 +24,12 @@ import { withTransaction } from '../transaction.ts'
 import { scopesOf } from './api-token-rows.ts'
 import type { WithWorkloads } from '../workloads/index.ts'
 import { currentMembership } from '../organizations/index.ts'
+import type { CliDeps } from './cli-sessions.ts'
 import type { SessionDeps } from './start-session.ts'
 import { validateWorkload } from './validate-workload.ts'
 
 export type ValidationDeps = SessionDeps &
+  CliDeps &
   WithWorkloads & {
     /** Undefined where no MCP server belongs to this installation. */
     readonly actorAssertions: ActorAssertions | undefined
@@ -63,6 +65,8 @@ export const validateToken =
     switch (jwtType(presented.token)) {
       case USER_TOKEN_TYPE:
         return validateUser(deps, presented)
+      case CLI_TOKEN_TYPE:
+        return validateCliSession(deps, presented)
       case ACTOR_ASSERTION_TYPE:
         return validateActor(deps, presented)
       case undefined:
@@ -185,6 +189,7 @@ function sessionQuery(db: Handle, which: ReturnType<typeof and>) {
       and(
         eq(sessions.id, sql.placeholder('sessionId')),
         eq(sessions.userId, sql.placeholder('userId')),
+        eq(sessions.kind, 'browser'),
         isNull(sessions.endedAt),
         sql`${sessions.expiresAt} > ${sql.placeholder('now')}::timestamptz`,
       ),
@@ -230,6 +235,66 @@ async function endReplayedSession(
     await recordAudit(tx, deps.clock, actor, { orgId: current.org.id, action: 'session.reused' })
   })
 }
+
+/** For the API of its one organization, as its person; never a session. */
+async function validateCliSession(deps: ValidationDeps, { token, organization, audience }: Presented) {
+  const now = deps.clock()
+  const claims = await deps.cliTokens.access.verify(token, now)
+  if (!claims || (audience ?? 'api') !== 'api') throw refused()
+  const { sessionId, userId, generation } = claims
+  const [row] = await liveCliSession(deps.db).execute({ sessionId, userId, now: now.toISOString() })
+  if (!row) throw refused()
+  const { session, role, membershipId, user, org } = row
+  // The first use of new tokens is what ends the old ones: see refreshCliSession.
+  const isFirstUse = generation === session.generation && session.lastUsedAt <= session.rotatedAt
+  if (isFirstUse || (generation === session.generation && isStale(session.lastUsedAt, now))) {
+    await deps.db.update(sessions).set({ lastUsedAt: now }).where(eq(sessions.id, session.id))
+  }
+  const found = {
+    organization: { id: org.id, name: org.name, slug: org.slug },
+    role: lowerOf(session.roleCap, role),
+    membership: presentMembership(membershipId, role, user, org.timezone),
+  }
+  return {
+    valid: true as const,
+    kind: 'cli_session' as const,
+    user: { id: user.id, email: user.email, name: user.name },
+    ...matchOrganization(found, organization),
+    carries_app_roles: session.carriesAppRoles,
+    scopes: null,
+    audiences: ['api' as const],
+    expires_at: claims.expiresAt.toISOString(),
+    cli_session_id: session.id,
+  }
+}
+
+const liveCliSession = preparedQuery((db) =>
+  db
+    .select({
+      session: SESSION_COLUMNS,
+      role: memberships.role,
+      membershipId: memberships.id,
+      user: USER_COLUMNS,
+      org: ORGANIZATION_COLUMNS,
+    })
+    .from(sessions)
+    .innerJoin(
+      memberships,
+      and(eq(memberships.orgId, sessions.orgId), eq(memberships.userId, sessions.userId)),
+    )
+    .innerJoin(users, eq(users.id, sessions.userId))
+    .innerJoin(organizations, eq(organizations.id, sessions.orgId))
+    .where(
+      and(
+        eq(sessions.id, sql.placeholder('sessionId')),
+        eq(sessions.userId, sql.placeholder('userId')),
+        eq(sessions.kind, 'cli'),
+        isNull(sessions.endedAt),
+        sql`${sessions.expiresAt} > ${sql.placeholder('now')}::timestamptz`,
+      ),
+    )
+    .prepare('live_cli_session'),
+)
 
 async function validateApiToken(deps: ValidationDeps, { token, organization, audience }: Presented) {
   const isCall = audience !== undefined && audience !== 'api'

@@ -18,6 +18,7 @@ export const whoAmI: Verb<'whoAmI'> = read('principal', async ({ principal }) =>
     expires_at: principal.expiresAt?.toISOString() ?? null,
     token_id: principal.tokenId,
     session_id: principal.sessionId,
+    cli_session_id: principal.cliSessionId,
     client_id: principal.clientId,
     client_name: principal.clientName,
     grant_id: principal.grantId,

@@ -37,7 +37,7 @@ export function planLoad(
   if (problems.length > 0) {
     throw new ServiceError('INVALID_REQUEST', undefined, { problems: problems.slice(0, LOAD_PROBLEMS_SHOWN) })
   }
-  const { userId, userName, role, kind, tokenId, requestId } = principal
+  const { userId, userName, role, tokenId, cliSessionId, requestId } = principal
   const otherwise = names.findIndex((_, at) => at !== id && !embed.includes(at))
   return {
     table: asked.table ?? source.name,
@@ -52,9 +52,12 @@ export function planLoad(
     embed: [...new Set(embed)],
     filters: filters && [...new Set(filters)],
     delimiter: header.delimiter,
-    author: { userId, userName, role, kind: kind === 'user' ? kind : 'api_token', tokenId, requestId },
+    author: { userId, userName, role, kind: authorKind(principal), tokenId, cliSessionId, requestId },
   }
 }
+
+const authorKind = ({ kind }: MemberPrincipal): StoredPlan['author']['kind'] =>
+  kind === 'user' || kind === 'cli_session' ? kind : 'api_token'
 
 /** Whether the same was asked for: by whom does not matter. */
 export const isSamePlan = (one: StoredPlan, other: StoredPlan): boolean => digestOf(one) === digestOf(other)

@@ -22,14 +22,14 @@ export async function requireAuthor(
   { clock, directory }: LoadDeps,
   tx: Transaction,
   orgId: string,
-  { userId, role, tokenId }: StepContext['plan']['author'],
+  { userId, role, tokenId, cliSessionId }: StepContext['plan']['author'],
 ): Promise<void> {
   const key = { orgId, userId }
   const member = (await directory.readMembers(tx, [key])).get(memberKey(key))
   // With hosted auth a member is one whom the vendor has validated within a day.
   if (!member?.isCurrent) throw new LoadFailed('not_allowed')
   try {
-    const author = { ...key, role: lowerOf(role, member.role), ...(tokenId && { tokenId }) }
+    const author = { ...key, role: lowerOf(role, member.role), tokenId, cliSessionId }
     await lockAuthor(tx, clock, author, 'developer')
   } catch (error) {
     const isRefused = error instanceof ServiceError && ['FORBIDDEN', 'UNAUTHENTICATED'].includes(error.code)

@@ -19,7 +19,7 @@ export const listOrganizations: Verb<'listOrganizations'> = list(
           .innerJoin(organizations, eq(organizations.id, memberships.orgId)),
       where: and(
         eq(memberships.userId, userId),
-        // An API token belongs to exactly one organization and sees no other.
+        // An API token, or a login of the client, belongs to exactly one organization and sees no other.
         principal.kind === 'user' ? undefined : eq(memberships.orgId, requireMember(principal).orgId),
       ),
       key: ({ org }) => [org.name, org.id],

@@ -76,6 +76,7 @@ function exportLinks(c: PageContext) {
 
 const KINDS: Record<Entry['actor']['kind'], string | undefined> = {
   user: undefined,
+  cli_session: 'client',
   api_token: 'API token',
   // Its name says it.
   app_token: undefined,

@@ -115,12 +115,17 @@ const identitiesCard = ({ identities, has_password }: Profile) =>
     </ul>`,
   )
 
-const sessionTable = (c: PageContext, sessions: z.output<typeof listSessions.output>['sessions']) =>
+type Session = z.output<typeof listSessions.output>['sessions'][number]
+
+/** The client says its name and that of its computer; a browser has to be read out of what it sends. */
+const nameOf = ({ kind, device }: Session): string => (kind === 'cli' ? device : deviceName(device))
+
+const sessionTable = (c: PageContext, sessions: readonly Session[]) =>
   table(
     'Sessions',
     ['Device', 'Signed in', 'Last used', '(Actions)'],
     sessions.map((session) => [
-      html`<div class="two-lines"><strong title="${session.device}">${deviceName(session.device)}</strong><span class="note">by ${session.signed_in_by}</span></div>`,
+      html`<div class="two-lines"><strong title="${session.device}">${nameOf(session)}</strong><span class="note">by ${session.signed_in_by}</span></div>`,
       time(session.created_at),
       time(session.last_used_at),
       html`<div class="row-actions">
@@ -130,7 +135,7 @@ const sessionTable = (c: PageContext, sessions: z.output<typeof listSessions.out
             : personalForm(
                 c,
                 `${PATH}/sessions/${session.id}/end`,
-                html`<button type="submit" class="button button-quiet button-small" aria-label="Sign out ${deviceName(session.device)}">Sign out</button>`,
+                html`<button type="submit" class="button button-quiet button-small" aria-label="Sign out ${nameOf(session)}">Sign out</button>`,
                 '',
               )
         }
