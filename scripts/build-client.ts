@@ -11,7 +11,8 @@ const NEEDED_BY_HELP =
   /\/(main|run|environment|command-table|operation-commands|console-pages|find-command|client-version|check-methods|log-levels)\.ts$|\/cli\/rows\//
 
 /** These load modules that most calls do not need: crypto, zlib; or would take the table of commands into the shared file. */
-const NEEDED_BY_FEW = /\/(update-config|private-files|declared)\.ts$|\/src\/skills\//
+const NEEDED_BY_FEW =
+  /\/(update-config|private-files|declared|web-page|login-endpoint|end-login)\.ts$|\/src\/skills\//
 
 const isForEveryCall = (id: string): boolean => !NEEDED_BY_HELP.test(id) && !NEEDED_BY_FEW.test(id)
 

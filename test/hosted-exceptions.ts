@@ -24,6 +24,8 @@ const ENGINE =
 /** Whole files. */
 export const FILES: Readonly<Record<string, string>> = {
   'test/walks/agents.test.ts': CONNECTOR,
+  'test/walks/cli-login-program.test.ts': PAGES,
+  'test/walks/cli-login.test.ts': PAGES,
   'test/walks/connector-attacks.test.ts': CONNECTOR,
   'test/walks/connector-codes.test.ts': CONNECTOR,
   'test/walks/connector-consent.test.ts': CONNECTOR,

@@ -75,7 +75,15 @@ export const ON_EMBEDDED = matching(...walks('idempotency'))
  * seconds for going through everything that is there.
  */
 export const SLOW_WALKS = matching(
-  ...walks('activity', 'ask-a-source', 'audit', 'bad-input', 'connector-attacks', 'connector-documents'),
+  ...walks(
+    'activity',
+    'ask-a-source',
+    'audit',
+    'bad-input',
+    'cli-login-program',
+    'connector-attacks',
+    'connector-documents',
+  ),
   ...walks('connector-registration', 'connector-sources', 'databases', 'delivery-workbench'),
   ...walks('email-integrations', 'failing-sources', 'identity-provider', 'load-races', 'loads'),
   ...walks('machine-agent-endings', 'maintenance-clients', 'maintenance-races', 'managed-postgres', 'paging'),

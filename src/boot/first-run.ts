@@ -206,8 +206,11 @@ async function deletePlan({ config }: FirstRun): Promise<void> {
  */
 const CLIENT = './bin/svc'
 
-const loginCommand = ({ config }: FirstRun, token: string): string =>
-  `${CLIENT} login --api-url ${config.API_URL.origin} --api-key ${token}`
+const loginCommand = ({ config }: FirstRun): string => `${CLIENT} login --api-url ${config.API_URL.origin}`
+
+/** From stdin: on the command line, everybody on the machine could read the token. */
+const scriptLogin = (run: FirstRun, token: string): string =>
+  `echo ${token} | ${loginCommand(run)} --api-key -`
 
 /** A question to the sample, or without one the smallest call there is. */
 function exampleCall({ config, sample }: FirstRun, token: string): string {
@@ -229,7 +232,10 @@ async function welcome(run: FirstRun, plan: Plan): Promise<Welcome> {
     '',
     '  Connect Claude Code:',
     `  claude mcp add --transport http svc ${config.MCP_URL.origin}/platform`,
-    ...(plan.token === null ? [] : ['', '  Log in with the client:', `  ${loginCommand(run, plan.token)}`]),
+    '',
+    '  Log in with the client:',
+    `  ${loginCommand(run)}`,
+    ...(plan.token === null ? [] : ['', '  In a script:', `  ${scriptLogin(run, plan.token)}`]),
     ...(plan.token === null ? [] : ['', '  Try it:', `  ${exampleCall(run, plan.token)}`]),
     '',
   ]

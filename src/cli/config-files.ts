@@ -14,10 +14,14 @@ export type SavedContext = {
   insecure_http?: boolean
 }
 
+/** Of a context that somebody signed in to: its token is renewed with this. */
+export type SavedLogin = { readonly refresh_token: string; readonly expires_at: string }
+
 /** The two files as parsed; fields that this version does not know are kept. */
 export type StoredConfig = {
   config: { version: number; current?: string; contexts: Record<string, SavedContext> }
-  credentials: { version: number; tokens: Record<string, string> }
+  /** `logins` beside the tokens, which versions that do not know of it use until they expire. */
+  credentials: { version: number; tokens: Record<string, string>; logins?: Record<string, SavedLogin> }
 }
 
 export type ConfigPaths = { readonly folder: string; readonly config: string; readonly credentials: string }
@@ -67,6 +71,8 @@ function readOne(
   if (!isObject(found)) throw damaged(path, `no ${entries}`)
   const wrong = Object.keys(found).find((name) => !isEntry(found[name]))
   if (wrong !== undefined) throw damaged(path, `${entries}.${wrong} is invalid`)
+  const logins = parsed['logins'] ?? {}
+  if (!isObject(logins) || !Object.values(logins).every(isLogin)) throw damaged(path, 'logins is invalid')
   const current = parsed['current']
   if (current !== undefined && typeof current !== 'string') throw damaged(path, 'current is not a string')
   return parsed
@@ -95,6 +101,11 @@ function isContext(value: unknown): boolean {
   const { user, organization } = value
   return isObject(user) && typeof user['id'] === 'string' && (organization === null || isObject(organization))
 }
+
+const isLogin = (value: unknown): boolean =>
+  isObject(value) &&
+  typeof value['refresh_token'] === 'string' &&
+  !Number.isNaN(Date.parse(String(value['expires_at'])))
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

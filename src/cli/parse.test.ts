@@ -57,7 +57,6 @@ describe('a command line', () => {
   })
 
   test.each([
-    ['logout', 'svc context remove <name>'],
     ['whoami', 'svc status'],
     ['version', 'svc --version'],
   ])('svc %s is called %s here', (word, instead) => {

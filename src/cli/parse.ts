@@ -25,7 +25,6 @@ export function parseFor(command: Command, rest: readonly string[]): CommandInpu
 
 /** Words of other programs, and what does the same here. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
-  logout: 'svc context remove <name>',
   whoami: 'svc status',
   version: 'svc --version',
 }

@@ -1,12 +1,24 @@
 /** Which server and token a call uses: those of the environment, of --context, or of the current context. */
 import { ServiceError } from '../contracts/errors.ts'
 import { isConfidential, parseApiUrl } from './api-url.ts'
-import { configPaths, readConfig, type SavedContext, type StoredConfig } from './config-files.ts'
+import {
+  configPaths,
+  readConfig,
+  type SavedContext,
+  type SavedLogin,
+  type StoredConfig,
+} from './config-files.ts'
 import { didYouMean } from './did-you-mean.ts'
 import type { Environment } from './environment.ts'
 import { usageError } from './usage-error.ts'
 
-export type ResolvedContext = { readonly name: string; readonly apiUrl: URL; readonly token: string }
+export type ResolvedContext = {
+  readonly name: string
+  readonly apiUrl: URL
+  readonly token: string
+  /** Of a login as a person: see renew-login. */
+  readonly login?: SavedLogin | undefined
+}
 
 /** The name of the context made of SVC_API_URL and SVC_API_KEY; no saved context can have it. */
 export const ENV_CONTEXT = 'env'
@@ -15,8 +27,7 @@ export function resolveContext(environment: Environment, named: string | undefin
   const fromEnv = envContext(environment, named)
   if (fromEnv) return fromEnv
   const { config, credentials } = readConfig(configPaths(environment))
-  const name = named ?? (environment.env['SVC_CONTEXT'] || config.current)
-  if (name === undefined) throw notLoggedIn(config)
+  const name = selectedIn(environment, config, named)
   const context = findContext(config, name)
   const token = Object.hasOwn(credentials.tokens, name) ? credentials.tokens[name] : undefined
   if (token === undefined) {
@@ -31,7 +42,24 @@ export function resolveContext(environment: Environment, named: string | undefin
       `Log in again with an https:// address, or with --insecure-http on a network you trust`,
     )
   }
-  return { name, apiUrl, token }
+  return { name, apiUrl, token, login: credentials.logins?.[name] }
+}
+
+/** With what expires sooner a call might be refused. */
+const SOON_MS = 60_000
+
+export const expiresSoon = ({ login }: ResolvedContext): boolean =>
+  login !== undefined && Date.parse(login.expires_at) - Date.now() < SOON_MS
+
+/** The name alone, also of one whose token is gone. */
+export const selectedContext = (environment: Environment, named: string | undefined): string =>
+  envContext(environment, named)?.name ??
+  selectedIn(environment, readConfig(configPaths(environment)).config, named)
+
+function selectedIn({ env }: Environment, config: StoredConfig['config'], named: string | undefined): string {
+  const name = named ?? (env['SVC_CONTEXT'] || config.current)
+  if (name === undefined) throw notLoggedIn(config)
+  return name
 }
 
 function envContext({ env }: Environment, named: string | undefined): ResolvedContext | undefined {
@@ -87,5 +115,5 @@ const notLoggedIn = ({ contexts }: StoredConfig['config']): ServiceError =>
         hint: `Select one: svc context use ${Object.keys(contexts)[0]}`,
       })
     : new ServiceError('UNAUTHENTICATED', 'You are not logged in', {
-        hint: 'Log in: svc login --api-url https://api.example.com --api-key - < token.txt',
+        hint: 'Log in: svc login --api-url https://api.example.com',
       })

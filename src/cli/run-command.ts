@@ -11,7 +11,7 @@ import { formatOutput, type Format } from './format-output.ts'
 import { OPERATION_CALLS } from './operation-calls.ts'
 import { parse } from './parse.ts'
 import { proxyFor } from './proxy.ts'
-import { ENV_CONTEXT, resolveContext, type ResolvedContext } from './resolve-context.ts'
+import { ENV_CONTEXT, expiresSoon, resolveContext, type ResolvedContext } from './resolve-context.ts'
 import { runOperation } from './run-operation.ts'
 import { withSpinner } from './spinner.ts'
 import { sanitizeLines } from './terminal-text.ts'
@@ -128,7 +128,13 @@ function secondsFrom(value: CommandInput['options'][string]): number {
 function createCommandContext(environment: Environment, settings: Settings): CommandContext {
   let resolved: ResolvedContext | undefined
   const info = (line: string) => void environment.stderr.write(`${line}\n`)
-  const resolve = async () => (resolved ??= resolveAndWarn(environment, settings.context, info))
+  const resolve = async () => {
+    resolved ??= resolveAndWarn(environment, settings.context, info)
+    // Also in the middle of a command that runs for hours.
+    if (expiresSoon(resolved))
+      resolved = await (await import('./renew-login.ts')).renewLogin(environment, resolved.name)
+    return resolved
+  }
   const { timeoutMs, debug } = settings
   const serverAt = ({ apiUrl, token }: Pick<ResolvedContext, 'apiUrl' | 'token'>): Server => ({
     apiUrl,

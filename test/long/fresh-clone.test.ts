@@ -197,7 +197,7 @@ async function tour(folder: string, port: number, words: { password: string; tok
   const sample = blocks.filter(({ command }) => command.startsWith('password='))
   expect([blocks.length > 5, afterTheStop.length, sample.length]).toEqual([true, 1, 1])
   const calls = blocks.filter((block) => ![...afterTheStop, ...sample].includes(block))
-  const login = `./bin/svc login --api-url http://localhost:${port} --api-key "$token"\n`
+  const login = `echo "$token" | ./bin/svc login --api-url http://localhost:${port} --api-key -\n`
   const own = `password='${words.password}'\ntoken='${words.token}'\n${login}`
   return {
     calls:

@@ -65,7 +65,9 @@ test.skipIf(!hasScript)(
       '  Connect Claude Code:',
       `  claude mcp add --transport http svc ${first.origin}/platform`,
       '  Log in with the client:',
-      `  ./bin/svc login --api-url ${first.origin} --api-key ${words.token}`,
+      `  ./bin/svc login --api-url ${first.origin}`,
+      '  In a script:',
+      `  echo ${words.token} | ./bin/svc login --api-url ${first.origin} --api-key -`,
       '  Try it:',
       `  curl -H 'Authorization: Bearer ${words.token}' ${first.origin}/api/v1/me`,
     ])

@@ -45,7 +45,7 @@ describe('what a page shows', () => {
     ['with a text left out', 'text: "The beginning …"', 'text: "The beginning and the rest"'],
     ['with another time', 'at: "2026-11-22T03:00:48.780Z"', 'at: "2027-01-02T03:04:05.678Z"'],
     ['with another id', 'id: org_0mwh8z6vdi7sihk624usrwftv', 'id: org_0mwh8z6vdi7sihk624usrwftx'],
-    ['with another token', '--api-key svc_EaSz7587…', '--api-key svc_9aBc'],
+    ['with another token', 'echo svc_EaSz7587…', 'echo svc_9aBc'],
     ['with another password', 'Password  83ega-sg6pz-xjtpx-kkwrp', 'Password  aaaaa-bbbbb-ccccc-ddddd'],
     ['with wider columns', 'ID  TITLE', 'ID      TITLE  '],
   ])('is printed: %s', (_how, shown, printed) => {

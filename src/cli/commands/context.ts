@@ -64,13 +64,20 @@ export const removeContext: Run = async (ctx, input) => {
   const paths = configPaths(ctx.environment)
   findContext(readConfig(paths).config, name)
   await confirm(ctx, input, `This removes context ${name} and its saved token.`)
-  await updateConfig(paths, ({ config, credentials }) => {
+  const isLogin = await updateConfig(paths, ({ config, credentials }) => {
     findContext(config, name)
+    const login = credentials.logins?.[name]
     delete config.contexts[name]
     delete credentials.tokens[name]
+    delete credentials.logins?.[name]
     if (config.current === name) delete config.current
+    return login !== undefined
   })
-  ctx.info(`Removed ${name}. Its token is still valid: revoke it in the console if it is no longer needed.`)
+  ctx.info(
+    isLogin
+      ? `Removed ${name}. It is still signed in: sign it out in the console under Profile, or use svc logout next time.`
+      : `Removed ${name}. Its token is still valid: revoke it in the console if it is no longer needed.`,
+  )
 }
 
 const describeContext = (

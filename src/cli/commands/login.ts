@@ -1,20 +1,23 @@
-/** `svc login`: verifies a token with its server, then saves it as a context. */
+/** `svc login`: signs in, or takes an API token, verifies it with its server, then saves it as a context. */
 import { ServiceError } from '../../contracts/errors.ts'
 import { isConfidential, parseApiUrl } from '../api-url.ts'
 import type { CommandContext } from '../command-context.ts'
 import type { CommandInput, Run } from '../command.ts'
 import { configPaths, type SavedContext, type StoredConfig } from '../config-files.ts'
+import { endLogin } from '../end-login.ts'
+import { isElsewhere, type LoginTokens } from '../login-endpoint.ts'
 import { isSet, textOption } from '../options.ts'
 import { promptLine, promptSecret, readStdin } from '../prompt.ts'
 import { checkedToken, ENV_CONTEXT } from '../resolve-context.ts'
 import { sanitizeLine } from '../terminal-text.ts'
 import { updateConfig } from '../update-config.ts'
 import { usageError } from '../usage-error.ts'
+import { canShow } from '../web-page.ts'
 
 export const login: Run = async (ctx, input) => {
   const named = checkedName(ctx.settings.context)
   const apiUrl = await apiUrlFrom(ctx, input)
-  const token = await tokenFrom(ctx, input)
+  const { token, login: signedIn } = await tokensFrom(ctx, input, apiUrl)
   const { user, organization, role } = await verifyToken(ctx, apiUrl, token)
   const context: SavedContext = {
     api_url: apiUrl.origin,
@@ -24,15 +27,25 @@ export const login: Run = async (ctx, input) => {
   }
 
   const paths = configPaths(ctx.environment)
-  const { name, isCurrent } = await updateConfig(paths, (stored) => {
+  const saving = updateConfig(paths, (stored) => {
     const name = named ?? nameFor(stored.config, context)
     const existing = Object.hasOwn(stored.config.contexts, name) ? stored.config.contexts[name] : undefined
     if (existing && !isSameAccount(existing, context)) throw nameTaken(name, existing)
     stored.config.contexts[name] = { ...existing, ...context }
-    stored.credentials.tokens[name] = token
+    const { credentials } = stored
+    const before = credentials.logins?.[name]
+    credentials.tokens[name] = token
+    if (signedIn) credentials.logins = { ...credentials.logins, [name]: signedIn }
+    else delete credentials.logins?.[name]
     if (isSet(input, 'use') || stored.config.current === undefined) stored.config.current = name
-    return { name, isCurrent: stored.config.current === name }
+    return { name, isCurrent: stored.config.current === name, before }
   })
+  // What is saved nowhere, or no longer, nobody would use or end.
+  const { name, isCurrent, before } = await saving.catch(async (error: unknown) => {
+    if (signedIn) await endLogin(ctx, apiUrl, signedIn)
+    throw error
+  })
+  if (before) await endLogin(ctx, apiUrl, before)
 
   if ((ctx.settings.format ?? 'table') !== 'table') {
     ctx.print(
@@ -50,7 +63,7 @@ export const login: Run = async (ctx, input) => {
   }
   const where = organization ? `${role} of ${organization.name}` : 'not a member of an organization yet'
   ctx.info(sanitizeLine(`Logged in to ${apiUrl.origin} as ${user.email}, ${where}.`))
-  ctx.info(`Saved the token to ${paths.credentials}, readable only by you.`)
+  ctx.info(`Saved the ${signedIn ? 'login' : 'token'} to ${paths.credentials}, readable only by you.`)
   ctx.info(
     isCurrent
       ? `Current context: ${name}`
@@ -83,32 +96,49 @@ async function apiUrlFrom(ctx: CommandContext, input: CommandInput): Promise<URL
 
 const promptUrl = (ctx: CommandContext): Promise<string> => {
   if (ctx.settings.interactive) return promptLine(ctx, 'URL of the instance: ')
-  throw usageError(
-    'svc login requires --api-url',
-    'Example: svc login --api-url https://api.example.com --api-key - < token.txt',
-  )
+  throw usageError('svc login requires --api-url', 'Example: svc login --api-url https://api.example.com')
 }
 
-async function tokenFrom(ctx: CommandContext, input: CommandInput): Promise<string> {
+/** As gh does: in the browser; with a code where there is none; with a token where one is given. */
+async function tokensFrom(
+  ctx: CommandContext,
+  input: CommandInput,
+  apiUrl: URL,
+): Promise<Partial<Pick<LoginTokens, 'login'>> & Pick<LoginTokens, 'token'>> {
+  const token = await givenToken(ctx, input)
+  if (token !== undefined) return { token }
+  if (!isSet(input, 'device') && !ctx.settings.interactive) {
+    throw usageError(
+      'Nobody is at this terminal to sign in',
+      'Pipe in an API token: --api-key - < token.txt, or show a code to somebody who signs in elsewhere: --device',
+    )
+  }
+  // Loaded here: an API token needs none of it.
+  const { signInByBrowser, signInByDevice } = await import('../sign-in.ts')
+  try {
+    const inBrowser =
+      !isSet(input, 'device') && canShow(ctx.environment) ? await signInByBrowser(ctx, apiUrl) : undefined
+    return inBrowser ?? (await signInByDevice(ctx, apiUrl))
+  } catch (error) {
+    if (!isElsewhere(error) || isSet(input, 'device') || !ctx.settings.interactive) throw error
+    ctx.info('This instance does not sign in the client. Create an API token in the console.')
+    return { token: checkedToken(await promptSecret(ctx, 'API token (hidden): '), 'The input') }
+  }
+}
+
+async function givenToken(ctx: CommandContext, input: CommandInput): Promise<string | undefined> {
   const given = textOption(input, 'api-key')
+  if (given !== undefined && isSet(input, 'device'))
+    throw usageError('--api-key conflicts with --device', 'Remove one of them')
   if (given === '-') return checkedToken(await readStdin(ctx, '--api-key'), 'The input on stdin')
   if (given !== undefined) {
-    if (ctx.settings.interactive) {
-      ctx.info(
-        'warning: other users can see a token on the command line, and your shell history keeps it. Use --api-key - to read it from stdin.',
-      )
-    }
+    ctx.info(
+      'warning: other users can see a token on the command line, and your shell history keeps it. Use --api-key - to read it from stdin.',
+    )
     return checkedToken(given, '--api-key')
   }
-  const fromEnv = ctx.environment.env['SVC_API_KEY']
-  if (fromEnv) return checkedToken(fromEnv, 'SVC_API_KEY')
-  if (ctx.settings.interactive) {
-    return checkedToken(await promptSecret(ctx, 'API token (hidden): '), 'The input')
-  }
-  throw usageError(
-    'svc login requires an API token',
-    'Create one in the console under Settings, API tokens, and pipe it in: --api-key - < token.txt',
-  )
+  const fromEnv = isSet(input, 'device') ? undefined : ctx.environment.env['SVC_API_KEY']
+  return fromEnv ? checkedToken(fromEnv, 'SVC_API_KEY') : undefined
 }
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/

@@ -19,13 +19,20 @@ const COMMAND_TIMEOUT_MAX_SECONDS = 7 * 24 * 60 * 60
 
 export const runDeployments: Run = async (ctx, input) => {
   const settings = settingsOf(ctx, input)
-  const { apiUrl, token } = await ctx.resolveContext()
+  const { apiUrl } = await ctx.resolveContext()
   const stopping = new AbortController()
   const aborting = new AbortController()
   const { timeoutMs } = ctx.settings
   const proxy = proxyFor(apiUrl, ctx.environment.env)
-  const server = { apiUrl, token, timeoutMs, userAgent: USER_AGENT, proxy }
-  const call = httpClient(server)
+  // The token of each call, because that of a login is renewed.
+  const callUntil =
+    (signal?: AbortSignal): CallOperation =>
+    async (name, given) => {
+      const { token } = await ctx.resolveContext()
+      const server = { apiUrl, token, timeoutMs, userAgent: USER_AGENT, proxy, ...(signal && { signal }) }
+      return httpClient(server)(name, given)
+    }
+  const call = callUntil()
   const signals = onStopSignals({
     first: () => {
       ctx.info('Stopping after the deployment that runs. Once more: stop its command, too.')
@@ -35,7 +42,7 @@ export const runDeployments: Run = async (ctx, input) => {
   })
   try {
     // A wait ends at once when the runner is told to stop; what a deployment reports does not.
-    const claim = claimer(ctx, httpClient({ ...server, signal: stopping.signal }), settings, stopping.signal)
+    const claim = claimer(ctx, callUntil(stopping.signal), settings, stopping.signal)
     ctx.info(`Waiting for deployments of ${settings.alias} as ${settings.name}`)
     while (!stopping.signal.aborted) {
       const claimed = await claim()

@@ -32,7 +32,7 @@ export const status: Run = async (ctx) => {
         organization: organization?.name,
         role,
         scopes: scopes?.join(' ') ?? 'everything the role allows',
-        expires: expires_at ?? 'never',
+        expires: kind === 'cli_session' ? 'renewed by itself' : (expires_at ?? 'never'),
         'token from': location.token_location,
       },
     })

@@ -9,7 +9,7 @@ const SHELLS = ['bash', 'zsh', 'fish', 'powershell'] as const
 export const SESSION_ROWS: readonly HandWritten[] = [
   {
     path: 'login',
-    summary: 'Log in to an instance and save it as a context',
+    summary: 'Sign in to an instance in the browser, or with an API token, and save it as a context',
     options: [
       { long: 'api-url', value: 'url', summary: 'URL of the instance (default $SVC_API_URL)' },
       {
@@ -17,15 +17,23 @@ export const SESSION_ROWS: readonly HandWritten[] = [
         value: 'key',
         summary: 'API token, or - to read it from stdin (default $SVC_API_KEY)',
       },
+      { long: 'device', summary: 'Sign in with a code, in a browser anywhere' },
       { long: 'use', summary: 'Switch to this context' },
       { long: 'insecure-http', summary: 'Allow an unencrypted connection on a network you trust' },
     ],
     examples: [
+      'svc login --api-url https://api.example.com',
+      'svc login --api-url https://api.example.com --device',
       'svc login --api-url https://api.example.com --api-key - < token.txt',
-      'svc login --api-url http://localhost:4000',
       'svc login --api-url https://api.example.com --api-key - --context work --use < token.txt',
     ],
     load: async () => (await import('../commands/login.ts')).login,
+  },
+  {
+    path: 'logout',
+    summary: 'Sign out of the current context, and remove it; an API token is not revoked',
+    examples: ['svc logout', 'svc logout --context work'],
+    load: async () => (await import('../commands/logout.ts')).logout,
   },
   {
     path: 'status',
