@@ -55,10 +55,16 @@ CREATE TABLE api_tokens (
   revoked_at timestamp with time zone,
   scope_edition integer NOT NULL DEFAULT 1,
   carries_app_roles boolean NOT NULL DEFAULT false,
+  rotated_at timestamp with time zone,
+  previous_hash text,
+  previous_starts_with text,
+  previous_until timestamp with time zone,
+  previous_last_used_at timestamp with time zone,
   CONSTRAINT api_tokens_org_id_id_pk PRIMARY KEY (org_id, id),
   CONSTRAINT api_tokens_user_id_users_id_fk FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 );
 CREATE INDEX api_tokens_by_parent ON public.api_tokens USING btree (org_id, parent_id);
+CREATE UNIQUE INDEX api_tokens_by_previous ON public.api_tokens USING btree (previous_hash);
 CREATE UNIQUE INDEX api_tokens_by_secret ON public.api_tokens USING btree (secret_hash);
 CREATE INDEX api_tokens_by_user ON public.api_tokens USING btree (org_id, user_id);
 
@@ -126,9 +132,14 @@ CREATE TABLE app_tokens (
   full_until timestamp with time zone NOT NULL,
   revoked_at timestamp with time zone,
   key_epoch text,
+  previous_hash text,
+  previous_starts_with text,
+  previous_until timestamp with time zone,
+  previous_last_used_at timestamp with time zone,
   CONSTRAINT app_tokens_org_id_id_pk PRIMARY KEY (org_id, id)
 );
 CREATE INDEX app_tokens_by_app ON public.app_tokens USING btree (org_id, app_id, id);
+CREATE UNIQUE INDEX app_tokens_by_previous ON public.app_tokens USING btree (org_id, previous_hash);
 CREATE UNIQUE INDEX app_tokens_by_secret ON public.app_tokens USING btree (org_id, secret_hash);
 
 CREATE TABLE apps (
@@ -730,6 +741,7 @@ CREATE TABLE machine_agent_credentials (
   expires_at timestamp with time zone,
   revoked_at timestamp with time zone,
   key_epoch text,
+  replaced_by text,
   CONSTRAINT machine_agent_credentials_agent_id_machine_agents_id_fk FOREIGN KEY (agent_id) REFERENCES machine_agents(id) ON DELETE CASCADE,
   CONSTRAINT machine_agent_credentials_created_by_users_id_fk FOREIGN KEY (created_by) REFERENCES users(id) ON DELETE SET NULL,
   CONSTRAINT machine_agent_credentials_pkey PRIMARY KEY (id)

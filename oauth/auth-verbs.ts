@@ -35,6 +35,7 @@ import { exchangeSignInCode } from '../src/cores/identity/exchange-sign-in-code.
 import { listApiTokens } from '../src/cores/identity/list-api-tokens.ts'
 import { listSessions } from '../src/cores/identity/list-sessions.ts'
 import { revokeApiToken } from '../src/cores/identity/revoke-api-token.ts'
+import { rotateApiToken } from '../src/cores/identity/rotate-api-token.ts'
 import { rotateSession } from '../src/cores/identity/rotate-session.ts'
 import { sendEmailVerification } from '../src/cores/identity/send-email-verification.ts'
 import { showProfile } from '../src/cores/identity/show-profile.ts'
@@ -47,6 +48,7 @@ import { createMachineAgent } from '../src/cores/machine-agents/create-machine-a
 import { listMachineAgents } from '../src/cores/machine-agents/list-machine-agents.ts'
 import { removeMachineAgent } from '../src/cores/machine-agents/remove-machine-agent.ts'
 import { revokeMachineAgentCredential } from '../src/cores/machine-agents/revoke-machine-agent-credential.ts'
+import { rotateMachineAgentCredential } from '../src/cores/machine-agents/rotate-machine-agent-credential.ts'
 import { showMachineAgent } from '../src/cores/machine-agents/show-machine-agent.ts'
 import { updateMachineAgent } from '../src/cores/machine-agents/update-machine-agent.ts'
 import { acceptInvitation } from '../src/cores/organizations/accept-invitation.ts'
@@ -102,6 +104,7 @@ export const VERBS = {
   endAccessSince,
   createApiToken,
   listApiTokens,
+  rotateApiToken,
   revokeApiToken,
   showServiceAccount,
   listAudit,
@@ -119,6 +122,7 @@ export const VERBS = {
   showMachineAgent,
   updateMachineAgent,
   addMachineAgentCredential,
+  rotateMachineAgentCredential,
   revokeMachineAgentCredential,
   removeMachineAgent,
   showIdentityProvider,

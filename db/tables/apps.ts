@@ -3,7 +3,7 @@ import type { APP_ROLES } from '../../src/contracts/apps.ts'
 import type { AppScope } from '../../src/contracts/scopes.ts'
 import type { TICKET_STATUSES } from '../../src/contracts/tickets.ts'
 import { boolean, index, pgTable, primaryKey, text, uniqueIndex } from '../drizzle.ts'
-import { instant, keyEpoch, orgId, secretHash } from './columns.ts'
+import { instant, keyEpoch, orgId, previousValue, secretHash } from './columns.ts'
 
 export const apps = pgTable(
   'apps',
@@ -52,6 +52,7 @@ export const appTokens = pgTable(
     createdByName: text('created_by_name').notNull(),
     createdAt: instant('created_at').notNull(),
     lastUsedAt: instant('last_used_at'),
+    ...previousValue(),
     /** A leaky bucket of calls, as in `throttles`: counted by the statement that finds the token. */
     fullUntil: instant('full_until').notNull(),
     revokedAt: instant('revoked_at'),
@@ -59,6 +60,7 @@ export const appTokens = pgTable(
   (t) => [
     primaryKey({ columns: [t.orgId, t.id] }),
     uniqueIndex('app_tokens_by_secret').on(t.orgId, t.secretHash),
+    uniqueIndex('app_tokens_by_previous').on(t.orgId, t.previousHash),
     index('app_tokens_by_app').on(t.orgId, t.appId, t.id),
   ],
 )

@@ -15,3 +15,10 @@ export const roleCap = () => text('role_cap').$type<GrantableRole>().notNull()
 export const carriesAppRoles = () => boolean('carries_app_roles').notNull()
 /** Fingerprint of both JWT secrets: rotating either ends it. Null: made by a version that did not know of it. */
 export const keyEpoch = () => text('key_epoch')
+/** Of a token that was rotated: the value before, and until when that one is good, too. */
+export const previousValue = () => ({
+  previousHash: secretHash('previous_hash'),
+  previousStartsWith: text('previous_starts_with'),
+  previousUntil: instant('previous_until'),
+  previousLastUsedAt: instant('previous_last_used_at'),
+})

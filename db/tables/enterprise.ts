@@ -203,6 +203,8 @@ export const machineAgentCredentials = pgTable(
     lastUsedAt: instant('last_used_at'),
     /** Null: with its agent. */
     expiresAt: instant('expires_at'),
+    /** The one that it was rotated to: until its expiry both are good. */
+    replacedBy: text('replaced_by'),
     revokedAt: instant('revoked_at'),
   },
   (t) => [

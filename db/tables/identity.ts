@@ -1,7 +1,7 @@
 /** People, how they prove who they are, and where they are signed in. */
 import { boolean, index, integer, pgTable, primaryKey, text, uniqueIndex } from '../drizzle.ts'
 import type { Audience, Scope } from '../../src/contracts/scopes.ts'
-import { carriesAppRoles, instant, keyEpoch, orgId, roleCap, secretHash } from './columns.ts'
+import { carriesAppRoles, instant, keyEpoch, orgId, previousValue, roleCap, secretHash } from './columns.ts'
 
 /** Two people may show the same address: it is told to us by others. Only verified ones mean anything. */
 export const users = pgTable(
@@ -104,11 +104,14 @@ export const apiTokens = pgTable(
     createdAt: instant('created_at').notNull(),
     expiresAt: instant('expires_at'),
     lastUsedAt: instant('last_used_at'),
+    rotatedAt: instant('rotated_at'),
+    ...previousValue(),
     revokedAt: instant('revoked_at'),
   },
   (t) => [
     primaryKey({ columns: [t.orgId, t.id] }),
     uniqueIndex('api_tokens_by_secret').on(t.secretHash),
+    uniqueIndex('api_tokens_by_previous').on(t.previousHash),
     index('api_tokens_by_user').on(t.orgId, t.userId),
     index('api_tokens_by_parent').on(t.orgId, t.parentId),
   ],

@@ -66,10 +66,14 @@ export function registerMachineGrant(deps: ConnectorDeps, provider: Provider): v
         gty: 'client_credentials',
         scope: scopeFor(grantedScopes(grant), params.scope),
         resourceServer: new provider.ResourceServer(url, servers('platform')),
-        expiresIn: secondsUntil(deps, grant.expiresAt),
+        // A rotated-out credential gets none that outlives it.
+        expiresIn: secondsUntil(deps, [grant, ...presented]),
       })
       const value = await token.save()
-      await touchCredentials(deps, presented)
+      await touchCredentials(
+        deps,
+        presented.map(({ id }) => id),
+      )
       ctx.body = {
         access_token: value,
         expires_in: token.expiration,
@@ -100,17 +104,25 @@ function scopeFor(granted: readonly string[], asked: unknown): string {
   return left.join(' ')
 }
 
-const secondsUntil = ({ clock }: ConnectorDeps, end: Date): number =>
-  Math.min(MACHINE_AGENT_TOKEN_SECONDS, Math.ceil((end.getTime() - clock().getTime()) / 1000))
+function secondsUntil(
+  { clock }: ConnectorDeps,
+  ends: readonly { readonly expiresAt: Date | null }[],
+): number {
+  const now = clock().getTime()
+  const left = ends.flatMap(({ expiresAt }) => expiresAt ?? []).map((end) => (end.getTime() - now) / 1000)
+  return Math.min(MACHINE_AGENT_TOKEN_SECONDS, ...left.map(Math.ceil))
+}
 
 /** Which of those that are live now it was; none, where it was revoked meanwhile. */
-async function presentedCredentials(deps: ConnectorDeps, ctx: KoaContextWithOIDC): Promise<string[]> {
+async function presentedCredentials(
+  deps: ConnectorDeps,
+  ctx: KoaContextWithOIDC,
+): Promise<readonly MachineCredential[]> {
   const credentials = await listMachineCredentials(deps, ctx.oidc.client!.clientId)
   const assertion = ctx.oidc.params?.client_assertion
-  if (typeof assertion !== 'string')
-    return credentials.filter(isSecret(presentedSecret(ctx))).map(({ id }) => id)
+  if (typeof assertion !== 'string') return credentials.filter(isSecret(presentedSecret(ctx)))
   // By the key and not by its name: two may have the same, or none.
-  return credentials.filter(({ jwk }) => jwk !== null && isSignedBy(assertion, jwk)).map(({ id }) => id)
+  return credentials.filter(({ jwk }) => jwk !== null && isSignedBy(assertion, jwk))
 }
 
 function isSecret(secret: string) {

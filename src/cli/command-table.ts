@@ -45,7 +45,7 @@ export const ROOT_OPTIONS: readonly Option[] = [
 
 /** In which order help lists what follows these words. What is not named here comes behind it. */
 const ORDER: Readonly<Record<string, string>> = {
-  '': 'login logout status context datasource db skills agents apps notifications activity open api doctor completion',
+  '': 'login logout status context datasource db skills agents tokens apps notifications activity open api doctor completion',
   context: 'list use show remove',
   datasource: 'list query search',
   db: 'list show create connect psql attach load loads remove',
@@ -53,11 +53,12 @@ const ORDER: Readonly<Record<string, string>> = {
   agents: 'list narrow revoke clients block unblock provider off on machines',
   'agents provider':
     'add probe activate update pause resume remove disconnect clients create-client allow forbid rules set-rules preview links link unlink refusals',
-  'agents machines': 'create show update add-credential revoke-credential remove',
+  'agents machines': 'create show update add-credential rotate-credential revoke-credential remove',
   apps: 'list create push revisions diff logs deploy deployments rollback cancel runner tokens bind bindings pipelines checks maintenance proposals',
   'apps logs': 'groups push',
   'apps deployments': 'confirm-ended report-broken output',
-  'apps tokens': 'create revoke',
+  'apps tokens': 'create rotate revoke',
+  tokens: 'rotate revoke',
   'apps pipelines': 'add edit run runs remove',
   'apps checks': 'add edit run history remove',
   'apps maintenance': 'status enable disable run runs',

@@ -2,6 +2,9 @@
 import type { OperationCall } from './operation-call.ts'
 
 export const OPERATION_CALLS: Readonly<Record<string, OperationCall>> = {
+  'tokens': { operation: 'listApiTokens', rows: 'tokens', pages: true, table: { TOKEN: 'id', NAME: 'name', 'STARTS WITH': 'starts_with', 'ROLE CAP': 'role_cap', EXPIRES: 'expires_at', 'LAST USED': 'last_used_at', 'OLD VALUE UNTIL': 'previous.works_until', 'OLD VALUE USED': 'previous.last_used_at' } },
+  'tokens rotate': { operation: 'rotateApiToken', fields: { id: 'id', name: 'name', token: 'token' }, notes: ['Store the new value now: it is not shown again.', { if: 'previous', text: 'The old one works until {previous.works_until}.' }] },
+  'tokens revoke': { operation: 'revokeApiToken', confirm: 'This revokes {token_id}. Whatever uses it stops working.', done: 'Revoked {token_id}' },
   'apps bind': { operation: 'bindServiceAccount', fields: { id: 'id', namespace: 'namespace', service_account: 'service_account', uid: 'uid' } },
   'apps bindings': { operation: 'listServiceAccounts', rows: 'service_accounts', pages: true, table: { BINDING: 'id', NAMESPACE: 'namespace', 'SERVICE ACCOUNT': 'service_account', 'BOUND BY': 'created_by', 'LAST USED': 'last_used_at', PODS: 'pods.name:list' } },
   'apps bindings remove': { operation: 'unbindServiceAccount', confirm: 'This removes {binding_id}. Its pods stop reporting.', done: 'Removed {binding_id}' },
@@ -16,6 +19,7 @@ export const OPERATION_CALLS: Readonly<Record<string, OperationCall>> = {
   'agents machines show': { operation: 'showMachineAgent', fields: { id: 'id', name: 'name', client_id: 'client_id', state: 'state', role: 'role', current_role: 'current_role', owner: 'owner.email', scopes: 'scopes:words', sources: 'sources:sources', grant_id: 'grant_id', credentials: 'credentials:credentials', expires_at: 'expires_at', last_used_at: 'last_used_at' } },
   'agents machines update': { operation: 'updateMachineAgent', atLeastOne: { problem: 'Nothing to change', hint: 'Add --name, --owner or --expires-at' }, table: { AGENT: 'id', NAME: 'name', STATE: 'state', ROLE: 'role', OWNER: 'owner.email', SCOPES: 'scopes:words', SOURCES: 'sources:sources', EXPIRES: 'expires_at', 'LAST USED': 'last_used_at' } },
   'agents machines add-credential': { operation: 'addMachineAgentCredential', fields: { id: 'id', kind: 'kind', 'secret?': 'secret' }, notes: [{ if: 'secret', text: 'Store the secret now: it is not shown again.' }] },
+  'agents machines rotate-credential': { operation: 'rotateMachineAgentCredential', fields: { id: 'id', kind: 'kind', 'secret?': 'secret' }, notes: [{ if: 'secret', text: 'Store the secret now: it is not shown again.' }] },
   'agents machines revoke-credential': { operation: 'revokeMachineAgentCredential', confirm: 'This revokes {credential_id}, and all tokens of the agent. With another credential it gets new ones.', done: 'Revoked {credential_id}' },
   'agents machines remove': { operation: 'removeMachineAgent', confirm: 'This removes {machine_agent_id}. It loses access on its next call.', done: 'Removed {machine_agent_id}' },
   'agents provider': { operation: 'showIdentityProvider', fields: { is_enabled: 'is_enabled', audience: 'audience' } },
@@ -61,7 +65,8 @@ export const OPERATION_CALLS: Readonly<Record<string, OperationCall>> = {
   'apps deployments report-broken': { operation: 'reportBrokenRollout', table: { DEPLOYMENT: 'id', REVISION: 'revision_id', STATE: 'state:deployment', CODE: 'code', EXIT: 'exit_code', RUNNER: 'runner', 'REQUESTED BY': 'requested_by', REQUESTED: 'requested_at', ENDED: 'ended_at' } },
   'apps revisions': { operation: 'listRevisions', rows: 'revisions', pages: true, table: { REVISION: 'id', HEAD: 'is_head', FILES: 'files', SIZE: 'bytes:size', 'PUSHED BY': 'pushed_by', PUSHED: 'pushed_at' } },
   'apps tokens create': { operation: 'createAppToken', fields: { id: 'id', name: 'name', scope: 'scope', token: 'token' }, notes: ['Store the token now: it is not shown again.'] },
-  'apps tokens': { operation: 'listAppTokens', rows: 'tokens', pages: true, table: { TOKEN: 'id', NAME: 'name', SCOPE: 'scope', 'STARTS WITH': 'starts_with', 'CREATED BY': 'created_by', 'LAST USED': 'last_used_at' } },
+  'apps tokens': { operation: 'listAppTokens', rows: 'tokens', pages: true, table: { TOKEN: 'id', NAME: 'name', SCOPE: 'scope', 'STARTS WITH': 'starts_with', 'CREATED BY': 'created_by', 'LAST USED': 'last_used_at', 'OLD VALUE UNTIL': 'previous.works_until', 'OLD VALUE USED': 'previous.last_used_at' } },
+  'apps tokens rotate': { operation: 'rotateAppToken', fields: { id: 'id', name: 'name', scope: 'scope', token: 'token' }, notes: ['Store the new value now: it is not shown again.', { if: 'previous', text: 'The old one works until {previous.works_until}.' }] },
   'apps tokens revoke': { operation: 'revokeAppToken', confirm: 'This revokes {token_id}. Whatever uses it stops reporting.', done: 'Revoked {token_id}' },
   'apps logs': { operation: 'listLogs', rows: 'lines', pages: true, table: { ID: 'id', AT: 'at', LEVEL: 'level', TEXT: 'text', SERVICE: 'service', TRACE: 'trace_id', GROUP: 'group_id' } },
   'apps logs groups': { operation: 'listLogGroups', rows: 'groups', pages: true, table: { GROUP: 'id', LEVEL: 'level', LINES: 'count', FIRST: 'first_at', LAST: 'last_at', PATTERN: 'template' } },

@@ -6,6 +6,7 @@ import { DisplayName, Nothing, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { creating, reading, removing } from './operation.ts'
 import { pageInput, pageOutput } from './paging.ts'
+import { PreviousValue, ROTATION_NOTES, rotationInput } from './rotation.ts'
 import { APP_SCOPES } from './scopes.ts'
 
 const AppToken = z.object({
@@ -16,7 +17,10 @@ const AppToken = z.object({
   created_by: z.string().describe('Name of whoever made it.'),
   created_at: Time,
   last_used_at: Time.nullable(),
+  previous: PreviousValue,
 })
+
+const NewAppToken = AppToken.extend({ token: z.string().describe('Store it now: it is not returned again.') })
 
 const appTokens = {
   service: 'deploy-api',
@@ -36,7 +40,7 @@ export const createAppToken = creating({
     }),
     name: DisplayName,
   }),
-  output: AppToken.extend({ token: z.string().describe('Store it now: it is not returned again.') }),
+  output: NewAppToken,
   errors: ['NOT_FOUND', 'CONFLICT'],
   givesSecret: true,
   command: {
@@ -57,10 +61,27 @@ export const listAppTokens = reading({
   output: z.object({ tokens: z.array(AppToken), ...pageOutput }),
   command: {
     path: 'apps tokens',
-    table: 'TOKEN=id, name, scope, starts_with, created_by, last_used_at',
+    table:
+      'TOKEN=id, name, scope, starts_with, created_by, last_used_at, OLD VALUE UNTIL=previous.works_until, OLD VALUE USED=previous.last_used_at',
     examples: ['svc apps tokens billing'],
   },
   http: { method: 'get', path: '/api/deploy/apps/{alias}/tokens' },
+})
+
+export const rotateAppToken = creating({
+  ...appTokens,
+  name: 'rotateAppToken',
+  summary: 'Give a token of an app a new value, which is returned once. What it may do stays.',
+  input: z.object({ ...appAlias, token_id: Id('apt'), ...rotationInput }),
+  output: NewAppToken,
+  command: {
+    path: 'apps tokens rotate',
+    summary: 'Give a token of an app a new value; the old one works for a day, or as long as you say',
+    fields: 'id, name, scope, token',
+    notes: ROTATION_NOTES,
+    examples: ['svc apps tokens rotate billing apt_0mwhkcyh5nlh1pqqssy5gj19q --overlap 48'],
+  },
+  http: { method: 'post', path: '/api/deploy/apps/{alias}/tokens/{token_id}/rotate' },
 })
 
 export const revokeAppToken = removing({

@@ -111,7 +111,7 @@ export const CREDENTIAL_KINDS = {
     validatedBy: 'auth-service',
     secrets: JWT_SECRETS,
     causes: ['membership_ended', 'password_reset', 'tokens_ended', 'made_since'],
-    also: 'revoking it or the API token that made it, its expiry; for the MCP endpoints also agents turned off',
+    also: 'revoking it or the API token that made it, its expiry, a rotation after the chosen time; for the MCP endpoints also agents turned off',
     rememberedSeconds: 1,
   },
   grant: {
@@ -129,7 +129,7 @@ export const CREDENTIAL_KINDS = {
     validatedBy: 'auth-service',
     secrets: JWT_SECRETS,
     causes: ['membership_ended', 'role_lowered', 'made_since'],
-    also: 'revoking it or the API token that made it, its expiry, removing the agent, its owner leaving, agents turned off',
+    also: 'revoking it or the API token that made it, its expiry, a rotation after the chosen time, removing the agent, its owner leaving, agents turned off',
     rememberedSeconds: 0,
   },
   app_token: {
@@ -138,7 +138,7 @@ export const CREDENTIAL_KINDS = {
     validatedBy: 'deploy-api',
     secrets: JWT_SECRETS,
     causes: [],
-    also: 'revoking it; with hosted auth `svc-server end-app-tokens`',
+    also: 'revoking it, a rotation after the chosen time; with hosted auth `svc-server end-app-tokens`',
     rememberedSeconds: 0,
   },
   assertion: {

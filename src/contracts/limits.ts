@@ -182,6 +182,8 @@ export const DIGEST_LINES = 20
 
 /** More than an app has programs that report. */
 export const TOKENS_PER_APP = 50
+/** How long a rotated-out value of a token still works. */
+export const ROTATION_HOURS = { max: 7 * 24, default: 24 }
 /** Exporters send every few seconds; a hundred processes may share one token. */
 export const APP_TOKEN_CALLS = { count: 3_000, seconds: 60 }
 

@@ -9,6 +9,7 @@ import { EXPOSED_MAX, MACHINE_AGENT_DAYS } from './limits.ts'
 import { creating, reading, removing, updating } from './operation.ts'
 import { countedPageInput, countedPageOutput } from './paging.ts'
 import { atLeast, GrantableRole, RoleName, type Role } from './roles.ts'
+import { rotationInput } from './rotation.ts'
 import { DEFAULT_SCOPES, MACHINE_AGENT_SCOPES, SENSITIVE_SCOPES, type Scope } from './scopes.ts'
 
 const CREDENTIAL_KINDS = ['secret', 'public_key'] as const
@@ -37,7 +38,10 @@ const MachineAgentCredential = z.object({
     .describe('The first characters of a secret, or the thumbprint of a public key.'),
   created_at: Time,
   last_used_at: Time.nullable(),
-  expires_at: Time.nullable().describe('When the API token that made it expires; null: with its agent.'),
+  expires_at: Time.nullable().describe(
+    'When the API token that made it expires, or until when it works after it was rotated; null: with its agent.',
+  ),
+  replaced_by: z.string().nullable().describe('The credential that it was rotated to.'),
 })
 
 export const MachineAgent = z.object({
@@ -234,10 +238,49 @@ export const addMachineAgentCredential = creating({
   http: { method: 'post', path: '/api/v1/machine-agents/{machine_agent_id}/credentials', success: 201 },
 })
 
+export const rotateMachineAgentCredential = creating({
+  ...machineAgents,
+  name: 'rotateMachineAgentCredential',
+  summary:
+    'Replace a credential of a machine agent by a new one, with the same expiry. A secret is returned once.',
+  input: z.object({
+    ...agentId,
+    credential_id: CredentialId,
+    ...rotationInput,
+    public_key: field(PublicKey, {
+      client: {
+        value: 'file',
+        summary: 'The new key as JWK, of a public key; - for stdin',
+        file: 'the public key',
+      },
+    })
+      .optional()
+      .describe('The new key of a public key. Not for a secret: that is made.'),
+  }),
+  output: MachineAgentCredential.extend({ secret }),
+  access: 'viewer',
+  errors: ['NOT_FOUND', 'CONFLICT'],
+  closedToSupport: true,
+  command: {
+    path: 'agents machines rotate-credential',
+    summary: 'Replace a secret or key of a machine agent; the old one works for a day, or as long as you say',
+    fields: 'id, kind, secret?',
+    notes: SECRET_NOTES,
+    examples: [
+      'svc agents machines rotate-credential mch_0mwhkcyh5nlh1pqqssy5gj19q crd_0mwhkcyh5nlh1pqqssy5gj19q',
+    ],
+  },
+  http: {
+    method: 'post',
+    path: '/api/v1/machine-agents/{machine_agent_id}/credentials/{credential_id}/rotate',
+    success: 201,
+  },
+})
+
 export const revokeMachineAgentCredential = removing({
   ...machineAgents,
   name: 'revokeMachineAgentCredential',
-  summary: 'Revoke a credential of a machine agent, and every token it got so far.',
+  summary: 'Revoke a credential of a machine agent, the one it is being rotated to, and every token so far.',
   input: z.object({ ...agentId, credential_id: CredentialId }),
   output: Nothing,
   access: 'viewer',

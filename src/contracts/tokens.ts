@@ -6,6 +6,7 @@ import { BEARER_MAX } from './limits.ts'
 import { creating, reading, removing } from './operation.ts'
 import { countedPageInput, countedPageOutput } from './paging.ts'
 import { GrantableRole, RoleName } from './roles.ts'
+import { PreviousValue, ROTATION_NOTES, rotationInput } from './rotation.ts'
 import { APP_SCOPES, SCOPE_NAMES } from './scopes.ts'
 
 export const ApiToken = z.object({
@@ -22,7 +23,10 @@ export const ApiToken = z.object({
   created_at: Time,
   expires_at: Time.nullable(),
   last_used_at: Time.nullable(),
+  previous: PreviousValue,
 })
+
+const tokenValue = z.string().describe('Store it now: it is not returned again.')
 
 export const createApiToken = creating({
   name: 'createApiToken',
@@ -47,10 +51,7 @@ export const createApiToken = creating({
       .describe('Default: all of them; for a token that you create with a token, those of that one.'),
     expires_in_days: z.int().min(1).max(3650).optional().describe('Without it, the token does not expire.'),
   }),
-  output: z.object({
-    ...ApiToken.shape,
-    token: z.string().describe('Store it now: it is not returned again.'),
-  }),
+  output: z.object({ ...ApiToken.shape, token: tokenValue }),
   access: 'viewer',
   errors: ['CONFLICT'],
   givesSecret: true,
@@ -69,7 +70,36 @@ export const listApiTokens = reading({
   }),
   output: z.object({ tokens: z.array(ApiToken), ...countedPageOutput }),
   access: 'viewer',
+  command: {
+    path: 'tokens',
+    summary: 'List your API tokens; all of them for an admin or owner with --all',
+    table:
+      'TOKEN=id, name, starts_with, role_cap, expires_at, last_used_at, OLD VALUE UNTIL=previous.works_until, OLD VALUE USED=previous.last_used_at',
+    examples: ['svc tokens', 'svc tokens --all --search ci'],
+  },
   http: { method: 'get', path: '/api/v1/tokens' },
+})
+
+export const rotateApiToken = creating({
+  name: 'rotateApiToken',
+  summary: 'Give an API token a new value, which is returned once. What it may do and its expiry stay.',
+  service: 'auth-service',
+  input: z.object({ token_id: Id('tok'), ...rotationInput }),
+  output: z.object({ ...ApiToken.shape, token: tokenValue }),
+  access: 'viewer',
+  errors: ['NOT_FOUND'],
+  closedToSupport: true,
+  command: {
+    path: 'tokens rotate',
+    summary: 'Give an API token a new value; the old one works for a day, or as long as you say',
+    fields: 'id, name, token',
+    notes: ROTATION_NOTES,
+    examples: [
+      'svc tokens rotate tok_0mwhkcyh5nlh1pqqssy5gj19q',
+      'svc tokens rotate tok_0mwhkcyh5nlh1pqqssy5gj19q --overlap 0',
+    ],
+  },
+  http: { method: 'post', path: '/api/v1/tokens/{token_id}/rotate' },
 })
 
 export const revokeApiToken = removing({
@@ -80,6 +110,13 @@ export const revokeApiToken = removing({
   output: Nothing,
   access: 'viewer',
   errors: ['NOT_FOUND'],
+  command: {
+    path: 'tokens revoke',
+    summary: 'Revoke an API token, and those that were created with it',
+    confirm: 'This revokes {token_id}. Whatever uses it stops working.',
+    done: 'Revoked {token_id}',
+    examples: ['svc tokens revoke tok_0mwhkcyh5nlh1pqqssy5gj19q'],
+  },
   http: { method: 'delete', path: '/api/v1/tokens/{token_id}', success: 204 },
 })
 

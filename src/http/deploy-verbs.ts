@@ -3,6 +3,7 @@ import { showRunStep } from '../cores/agent-tools/show-run-step.ts'
 import { createAppToken } from '../cores/app-tokens/create-app-token.ts'
 import { listAppTokens } from '../cores/app-tokens/list-app-tokens.ts'
 import { revokeAppToken } from '../cores/app-tokens/revoke-app-token.ts'
+import { rotateAppToken } from '../cores/app-tokens/rotate-app-token.ts'
 import { createApp } from '../cores/apps/create-app.ts'
 import { listApps } from '../cores/apps/list-apps.ts'
 import { removeAppMember } from '../cores/apps/remove-app-member.ts'
@@ -112,6 +113,7 @@ export const VERBS = {
   diffRevisions,
   createAppToken,
   listAppTokens,
+  rotateAppToken,
   revokeAppToken,
   pushLogs,
   exportLogs,

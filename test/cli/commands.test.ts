@@ -81,8 +81,10 @@ beforeAll(async () => {
   known['owner'] = (await make(createApiToken, { name: 'owner' })).token
   known['viewer'] = (await make(createApiToken, { name: 'viewer', role_cap: 'viewer' })).token
   known['scoped'] = (await make(createApiToken, { name: 'scoped', scopes: ['data:read'] })).token
+  const byToken = server.as({ token: known['owner'] })
+  known['child'] = (await byToken(createApiToken, { name: 'child' })).id
   // The first question waits for the model; asked now, it has come when the rows below get there.
-  void server.as({ token: known['owner'] })(queryDataSource, { source_id: 'db_sample', query: 'tents' })
+  void byToken(queryDataSource, { source_id: 'db_sample', query: 'tents' })
   receiver = await startReceiver()
   Object.assign(known, await makeNotifications(make, receiver.url))
   Object.assign(known, await makeAppThings(make))
@@ -91,7 +93,7 @@ beforeAll(async () => {
   Object.assign(known, makeSourceFolders(await own.newFolder()))
   Object.assign(known, makePsql(await own.newFolder()))
   Object.assign(known, makeLoadFiles(await own.newFolder()))
-  Object.assign(known, await makeMachineAgents(make, await own.newFolder()))
+  Object.assign(known, await makeMachineAgents(make, byToken, await own.newFolder()))
   Object.assign(known, makeProviderFiles(await own.newFolder()))
   known['grant'] = await connectAssistant()
 })
@@ -139,6 +141,7 @@ async function svc(line: string, { stdin = '', terminal = false, env = {} }: Giv
 }
 
 const BAD_TOKEN: Given = { env: { SVC_API_URL: '{origin}', SVC_API_KEY: 'svc_wrong' } }
+const NO_API_TOKEN = 'tok_0mwhkcyh5nlh1pqqssy5gj19q'
 const NO_GRANT = 'grt_0mwhkcyh5nlh1pqqssy5gj19q'
 
 /** In this order: later rows live on what earlier ones did. */
@@ -297,6 +300,20 @@ const ROWS: Row[] = [
   ['db remove orders', 0, /Removed orders/, { terminal: true, stdin: 'orders\n' }],
   ['db remove nothing --yes', 4, /svc db list/],
 
+  // API tokens.
+  ['tokens', 0, /^TOKEN +NAME +STARTS WITH[^]*\n\{child\} +child +svc_\w{6} +owner/],
+  ['tokens --all --context ro', 3, /error: /],
+  ['tokens --limit x', 5, /Invalid value for --limit: x/],
+  ['tokens rotate {child} --overlap 2', 0, /token: +svc_\w{49}\n[^]*The old one works until 20/],
+  ['tokens rotate {child} --overlap 0', 0, /not shown again\.\n$/],
+  ['tokens rotate {child} --overlap week', 5, /Invalid value for --overlap: week/],
+  ['tokens rotate {child} --context ro', 3, /only tokens that were created with it/],
+  [`tokens rotate ${NO_API_TOKEN}`, 4, /svc tokens/],
+  ['tokens revoke {child}', 5, /Add --yes/],
+  ['tokens revoke {child} --yes', 0, /Revoked \{child\}/],
+  ['tokens revoke {child} --yes', 4, /svc tokens/],
+  ['tokens revoke {child} --yes --context scoped', 3, /scopes of this token/],
+
   // Assistants.
   [
     'agents list',
@@ -403,6 +420,9 @@ const LINES = [
   'db connect orders',
   'db attach orders --url postgres://a:b@127.0.0.1:1/x',
   'db remove orders --yes',
+  'tokens',
+  `tokens rotate ${NO_API_TOKEN}`,
+  `tokens revoke ${NO_API_TOKEN} --yes`,
   'agents list',
   'agents narrow {grant} --scope data:read',
   'agents revoke {grant} --yes',

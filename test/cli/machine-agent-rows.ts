@@ -2,19 +2,32 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Call } from '../../src/client/http-client.ts'
-import { createMachineAgent } from '../../src/contracts/machine-agents.ts'
+import { addMachineAgentCredential, createMachineAgent } from '../../src/contracts/machine-agents.ts'
 import { newKeyPair } from '../support/machine-agents.ts'
 import type { Row } from './notification-rows.ts'
 
-/** One to work with, one to remove, and a public key in a folder that is empty. */
-export async function makeMachineAgents(call: Call, folder: string): Promise<Record<string, string>> {
+/** One to work with, one to remove, a public key in a folder that is empty, and a credential that the client's token made. */
+export async function makeMachineAgents(
+  call: Call,
+  byToken: Call,
+  folder: string,
+): Promise<Record<string, string>> {
   const [kept, removed] = [
     await call(createMachineAgent, { name: 'nightly' }),
     await call(createMachineAgent, { name: 'outdated' }),
   ]
   const jwk = join(folder, 'ci.jwk.json')
   writeFileSync(jwk, JSON.stringify(newKeyPair().jwk))
-  return { machine: kept.id, credential: kept.credentials[0]!.id, outdated: removed.id, jwk }
+  const other = await call(createMachineAgent, { name: 'weekly' })
+  const rotated = await byToken(addMachineAgentCredential, { machine_agent_id: other.id })
+  return {
+    machine: kept.id,
+    credential: kept.credentials[0]!.id,
+    outdated: removed.id,
+    weekly: other.id,
+    rotated: rotated.id,
+    jwk,
+  }
 }
 
 const NO_AGENT = 'mch_0mwhkcyh5nlh1pqqssy5gj19q'
@@ -56,6 +69,19 @@ export const MACHINE_AGENT_ROWS: Row[] = [
   ['agents machines add-credential {machine} --public-key {jwk}', 0, /kind: +public_key\n/],
   [`agents machines add-credential ${NO_AGENT}`, 4, /svc agents machines/],
   ['agents machines add-credential {machine} --public-key nowhere.json', 5, /Cannot read nowhere.json/],
+  [
+    'agents machines rotate-credential {weekly} {rotated} --overlap 48',
+    0,
+    /secret: +svcm_\w{49}[^]*not shown again/,
+  ],
+  ['agents machines rotate-credential {weekly} {rotated}', 6, /Rotate the new one/],
+  [
+    'agents machines rotate-credential {weekly} {rotated} --overlap 169',
+    5,
+    /Invalid value for --overlap: 169/,
+  ],
+  ['agents machines rotate-credential {machine} {credential}', 3, /only credentials that were made with it/],
+  [`agents machines rotate-credential {machine} ${NO_CREDENTIAL}`, 4, /Not found/],
   ['agents machines revoke-credential {machine} {credential}', 5, /Add --yes/],
   ['agents machines revoke-credential {machine} {credential} --yes', 0, /Revoked \{credential\}/],
   [`agents machines revoke-credential {machine} ${NO_CREDENTIAL} --yes`, 4, /Not found/],
@@ -71,6 +97,7 @@ export const MACHINE_AGENT_LINES = [
   'agents machines show {machine}',
   'agents machines update {machine} --name x',
   'agents machines add-credential {machine}',
+  'agents machines rotate-credential {machine} {credential}',
   'agents machines revoke-credential {machine} {credential} --yes',
   'agents machines remove {machine} --yes',
 ]

@@ -5,7 +5,7 @@
 import fc from 'fast-check'
 import { eq } from 'drizzle-orm'
 import { machineAgents, platformAccessGrants } from '../../db/schema.ts'
-import { createAppToken } from '../../src/contracts/app-tokens.ts'
+import { createAppToken, rotateAppToken } from '../../src/contracts/app-tokens.ts'
 import { createApp, renameApp, setAppMember } from '../../src/contracts/apps.ts'
 import type { CredentialKind } from '../../src/contracts/credential-kinds.ts'
 import { listLogs } from '../../src/contracts/logs.ts'
@@ -15,6 +15,7 @@ import { whoAmI } from '../../src/contracts/people.ts'
 import { claimPipelineRun } from '../../src/contracts/pipelines.ts'
 import { atLeast, GRANTABLE_ROLES, ROLES, type GrantableRole, type Role } from '../../src/contracts/roles.ts'
 import { SCOPE_NAMES } from '../../src/contracts/scopes.ts'
+import { rotateApiToken } from '../../src/contracts/tokens.ts'
 import { actorOf, signActor } from './actor.ts'
 import { API_OPERATIONS, inputsOf, pathWith, queryOf, type ApiOperation, type Known } from './api-requests.ts'
 import { signInCli } from './cli-login.ts'
@@ -39,6 +40,8 @@ export type Held = {
   readonly birth: Birth
   /** Some live for a minute: each call gets a fresh one. */
   readonly token: () => Promise<string>
+  /** Of one that has a value: the next one. */
+  readonly rotate?: () => Promise<string>
 }
 
 export type RightsWorld = {
@@ -92,6 +95,7 @@ export async function makeRightsWorld(
     kind: 'app_token',
     birth: { roleCap: 'viewer', carriesAppRoles: false, scopes: [], sources: null },
     token: async () => appToken.token,
+    rotate: async () => (await owner.call(rotateAppToken, { alias, token_id: appToken.id })).token,
   })
   const known: Known = {
     org_id: [org.id],
@@ -100,6 +104,7 @@ export async function makeRightsWorld(
     user_id: ids.users,
     owner_id: ids.users,
     token_id: ids.tokens,
+    'rotateAppToken.token_id': [appToken.id],
     'revokeAppToken.token_id': [appToken.id],
     grant_id: [...ids.grants, agent.grant_id],
     machine_agent_id: [agent.id],
@@ -137,6 +142,7 @@ async function hold(
     birth: UNLIMITED,
     token: async () => cli.access,
   })
+  const call = system.as({ token: person.token, organization: org.id })
   const tokens: [string, Partial<Birth>, Parameters<typeof makeApiToken>[3]][] = [
     ['not capped', {}, {}],
     ['capped to viewing', { roleCap: 'viewer', carriesAppRoles: false }, { role_cap: 'viewer' }],
@@ -152,6 +158,7 @@ async function hold(
       kind: 'api_token',
       birth: { ...UNLIMITED, ...birth },
       token: async () => made.token,
+      rotate: async () => (await call(rotateApiToken, { token_id: made.id })).token,
     })
     if (name !== 'capped to viewing') continue
     held.push({

@@ -4,7 +4,7 @@ import type { Call } from '../../src/client/http-client.ts'
 import { eq } from '../../db/drizzle.ts'
 import { deployments as deploymentRows, integrations } from '../../db/schema.ts'
 import { endAccessSince } from '../../src/contracts/access.ts'
-import { createAppToken, revokeAppToken } from '../../src/contracts/app-tokens.ts'
+import { createAppToken, revokeAppToken, rotateAppToken } from '../../src/contracts/app-tokens.ts'
 import { createApp, removeAppMember, renameApp, setAppMember } from '../../src/contracts/apps.ts'
 import { createCheck, removeCheck, runCheck, updateCheck } from '../../src/contracts/checks.ts'
 import { AUDIT_ACTIONS, listAudit, type AuditAction } from '../../src/contracts/audit.ts'
@@ -34,6 +34,7 @@ import {
   createMachineAgent,
   removeMachineAgent,
   revokeMachineAgentCredential,
+  rotateMachineAgentCredential,
   updateMachineAgent,
 } from '../../src/contracts/machine-agents.ts'
 import {
@@ -96,7 +97,7 @@ import { elevateSupportSession, endSupportSession, startSupportSession } from '.
 import { pushRevision } from '../../src/contracts/revisions.ts'
 import { cancelLoad, startLoad } from '../../src/contracts/loads.ts'
 import { createTicket, changeTicketStatus, replyToTicket } from '../../src/contracts/tickets.ts'
-import { createApiToken, revokeApiToken } from '../../src/contracts/tokens.ts'
+import { createApiToken, revokeApiToken, rotateApiToken } from '../../src/contracts/tokens.ts'
 import { bindServiceAccount, unbindServiceAccount } from '../../src/contracts/workloads.ts'
 import { mailboxOf, unsubscribeToken } from '../../src/cores/notifications/subscriptions/unsubscribe-token.ts'
 import {
@@ -379,6 +380,11 @@ const DEEDS: Record<AuditAction, Act> = {
     const { name, starts_with } = await as(member)(createApiToken, { name: unique('token') })
     return { by: member, subject: `${name} (${starts_with}…)` }
   },
+  'token.rotated': async (as) => {
+    const { id, name } = await member.call(createApiToken, { name: unique('token') })
+    const { starts_with } = await as(member)(rotateApiToken, { token_id: id })
+    return { by: member, subject: `${name} (${starts_with}…)` }
+  },
   'token.revoked': async (as) => {
     const { id, name, starts_with } = await member.call(createApiToken, { name: unique('token') })
     await as(admin)(revokeApiToken, { token_id: id })
@@ -460,6 +466,12 @@ const DEEDS: Record<AuditAction, Act> = {
   'machine_agent.credential_added': async (as) => {
     const { id, name } = await makeMachineAgent(admin)
     const { starts_with } = await as(admin)(addMachineAgentCredential, { machine_agent_id: id })
+    return { by: admin, subject: `${name} (${starts_with}…)` }
+  },
+  'machine_agent.credential_rotated': async (as) => {
+    const { id, name, credentials } = await makeMachineAgent(admin)
+    const asked = { machine_agent_id: id, credential_id: credentials[0]!.id }
+    const { starts_with } = await as(admin)(rotateMachineAgentCredential, asked)
     return { by: admin, subject: `${name} (${starts_with}…)` }
   },
   'machine_agent.credential_revoked': async (as) => {
@@ -679,6 +691,12 @@ const DEEDS: Record<AuditAction, Act> = {
     const { alias } = await appWithTicket()
     const made = await as(admin)(createAppToken, { alias, name: 'collector', scope: 'apps:report' })
     return { by: admin, subject: `${alias}: collector (${made.starts_with}…)` }
+  },
+  'app.token_rotated': async (as) => {
+    const { alias } = await appWithTicket()
+    const made = await admin.call(createAppToken, { alias, name: 'runner', scope: 'apps:run' })
+    const { starts_with } = await as(admin)(rotateAppToken, { alias, token_id: made.id })
+    return { by: admin, subject: `${alias}: runner (${starts_with}…)` }
   },
   'app.token_revoked': async (as) => {
     const { alias } = await appWithTicket()

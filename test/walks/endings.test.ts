@@ -50,7 +50,7 @@ import {
   signOutEverywhere,
 } from '../../src/contracts/sessions.ts'
 import { createTicket, listTickets } from '../../src/contracts/tickets.ts'
-import { createApiToken, revokeApiToken, validateToken } from '../../src/contracts/tokens.ts'
+import { createApiToken, revokeApiToken, rotateApiToken, validateToken } from '../../src/contracts/tokens.ts'
 import { signInWithProvider } from '../../src/cores/identity/index.ts'
 import {
   newAssistant,
@@ -275,6 +275,7 @@ describe.skipIf(inject('engine') === 'pglite')('at the same moment', () => {
     removeMember: ({ author, target }) => remove(target, author),
     createApiToken: ({ author }) => author.call(createApiToken, { name: 'late' }),
     'createApiToken by a token': ({ token }) => token.call(createApiToken, { name: 'late' }),
+    rotateApiToken: ({ author, token }) => author.call(rotateApiToken, { token_id: token.id }),
     updateOrganization: ({ author }) =>
       author.call(updateOrganization, { org_id: org.id, admins_may_invite: true }),
     blockOauthClient: ({ author, client_id }) => author.call(blockOauthClient, { client_id, blocked: false }),
@@ -313,7 +314,7 @@ describe.skipIf(inject('engine') === 'pglite')('at the same moment', () => {
       })
       const done = (await outcomes!).map((word, at) => [names[at], word])
       // A member of any role may make a token, with their own role, and maintains the app that they made.
-      const allowed = ['createApiToken', 'createApiToken by a token', 'setAppMember']
+      const allowed = ['createApiToken', 'createApiToken by a token', 'rotateApiToken', 'setAppMember']
       const isAllowed = (name: string) => how === 'is lowered' && allowed.includes(name)
       expect(done.filter(([name, word]) => word === 'done' && !isAllowed(name!))).toEqual([])
       if (how === 'is removed') return

@@ -147,6 +147,18 @@ const ACTS: [Kind[], string, Act][] = [
   ],
   [
     ['machine'],
+    'rotateMachineAgentCredential of it',
+    (call, id) =>
+      call(machines.rotateMachineAgentCredential, { ...ofAgent(id), credential_id: their.credential }),
+  ],
+  [
+    ['credential'],
+    'rotateMachineAgentCredential of one’s own',
+    (call, credential_id) =>
+      call(machines.rotateMachineAgentCredential, { ...ofAgent(agent.id), credential_id }),
+  ],
+  [
+    ['machine'],
     'revokeMachineAgentCredential of it',
     (call, id) =>
       call(machines.revokeMachineAgentCredential, { ...ofAgent(id), credential_id: their.credential }),

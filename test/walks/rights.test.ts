@@ -51,3 +51,24 @@ test(
   },
   LONG,
 )
+
+test(
+  'a rotation gives the new value exactly what the old one may do, and both of them no more',
+  async () => {
+    const world = await makeRightsWorld(system, ['developer'])
+    const rotated = world.held.filter(({ rotate }) => rotate)
+    expect(new Set(rotated.map(({ kind }) => kind))).toEqual(new Set(['api_token', 'app_token']))
+    for (const one of rotated) {
+      const before = await rightsOf(system, world, one)
+      const value = await one.rotate!()
+      expect([one.name, await rightsOf(system, world, { ...one, token: async () => value })]).toEqual([
+        one.name,
+        before,
+      ])
+      expect(await rightsOf(system, world, one)).toEqual(before)
+      expect([...before].filter((right) => !isWithinBirth(one, right))).toEqual([])
+      expect(before.size).toBeGreaterThan(0)
+    }
+  },
+  LONG,
+)

@@ -313,6 +313,7 @@ describe('what it may do', () => {
     // They change nothing of an app that would outlast them, make no app tokens, and read neither source nor logs.
     const ofApps = [
       'createAppToken',
+      'rotateAppToken',
       'revokeAppToken',
       'bindServiceAccount',
       'unbindServiceAccount',

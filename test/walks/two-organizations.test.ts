@@ -42,7 +42,7 @@ import {
 import * as subscriptions from '../../src/contracts/subscriptions.ts'
 import { elevateSupportSession, endSupportSession, startSupportSession } from '../../src/contracts/support.ts'
 import { changeTicketStatus, createTicket, replyToTicket } from '../../src/contracts/tickets.ts'
-import { createApiToken, revokeApiToken } from '../../src/contracts/tokens.ts'
+import { createApiToken, revokeApiToken, rotateApiToken } from '../../src/contracts/tokens.ts'
 import * as workloads from '../../src/contracts/workloads.ts'
 import { expireDeployments } from '../../src/cores/deployments/index.ts'
 import { unsubscribeToken } from '../../src/cores/notifications/subscriptions/unsubscribe-token.ts'
@@ -275,6 +275,7 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
         session_id: 'current',
       }),
     createApiToken: () => here.byMember(createApiToken, { name: 'shared' }),
+    rotateApiToken: () => here.byMember(rotateApiToken, { token_id: here.token.id }),
     revokeApiToken: () => here.byOwner(revokeApiToken, { token_id: here.token.id }),
     narrowGrant: () => here.byMember(grants.narrowGrant, { grant_id: here.grant_id, scopes: ['data:read'] }),
     revokeGrant: () => here.byOwner(grants.revokeGrant, { grant_id: here.grant_id }),
@@ -283,6 +284,11 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
     updateMachineAgent: () =>
       here.byOwner(machines.updateMachineAgent, { ...machine(), name: 'hourly', owner_id: owner!.userId }),
     addMachineAgentCredential: () => here.byOwner(machines.addMachineAgentCredential, machine()),
+    rotateMachineAgentCredential: () =>
+      here.byOwner(machines.rotateMachineAgentCredential, {
+        ...machine(),
+        credential_id: here.machine_agent.credentials[0]!.id,
+      }),
     revokeMachineAgentCredential: () =>
       here.byOwner(machines.revokeMachineAgentCredential, {
         ...machine(),
@@ -554,6 +560,8 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
       }),
     createAppToken: () =>
       here.byOwner(appTokens.createAppToken, { alias: ALIAS, name: 'collector', scope: 'apps:report' }),
+    rotateAppToken: () =>
+      here.byOwner(appTokens.rotateAppToken, { alias: ALIAS, token_id: here.app_token.id }),
     revokeAppToken: () =>
       here.byOwner(appTokens.revokeAppToken, { alias: ALIAS, token_id: here.app_token.id }),
     bindServiceAccount: () => bind(here.org, 'second'),

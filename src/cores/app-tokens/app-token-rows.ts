@@ -3,6 +3,7 @@ import { and, eq, isNull } from '../../../db/drizzle.ts'
 import { appTokens } from '../../../db/schema.ts'
 import type { App } from '../apps/index.ts'
 import { isOfEpoch } from '../key-epoch.ts'
+import { presentPrevious } from '../previous-value.ts'
 
 type Row = typeof appTokens.$inferSelect
 
@@ -15,7 +16,7 @@ export const liveTokensOf = ({ orgId, id }: App, epoch: string | null) =>
     isOfEpoch(appTokens.keyEpoch, epoch),
   )
 
-export const presentAppToken = (row: Row) => ({
+export const presentAppToken = (row: Row, now: Date) => ({
   id: row.id,
   name: row.name,
   scope: row.scope,
@@ -23,6 +24,7 @@ export const presentAppToken = (row: Row) => ({
   created_by: row.createdByName,
   created_at: row.createdAt.toISOString(),
   last_used_at: row.lastUsedAt?.toISOString() ?? null,
+  previous: presentPrevious(row, now),
 })
 
 /** As the audit trail names it. */

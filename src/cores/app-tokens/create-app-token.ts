@@ -46,6 +46,6 @@ export const createAppToken: Verb<'createAppToken', WithDirectory> = write(
       })
       .returning()
     await audit('app.token_created', subjectOf(app, row!))
-    return { ...presentAppToken(row!), token }
+    return { ...presentAppToken(row!, now), token }
   },
 )

@@ -2,7 +2,7 @@
  * Whose token this is, read on every call: a revoked one, or one of other secrets, is refused from the next on. The same
  * statement counts the call.
  */
-import { and, eq, isNull, sql } from '../../../db/drizzle.ts'
+import { and, eq, gt, isNull, or, sql } from '../../../db/drizzle.ts'
 import { appTokens } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { APP_TOKEN_CALLS } from '../../contracts/limits.ts'
@@ -36,16 +36,21 @@ export const validateAppToken =
     if (orgId === undefined || servedOrganizations?.has(orgId) === false) throw refused()
     const now = clock()
     const at = sql`${now.toISOString()}::timestamptz`
+    const hash = appTokenHash(token)
     const isToken = and(
       eq(appTokens.orgId, orgId),
-      eq(appTokens.secretHash, appTokenHash(token)),
+      or(
+        eq(appTokens.secretHash, hash),
+        and(eq(appTokens.previousHash, hash), gt(appTokens.previousUntil, now)),
+      ),
       isNull(appTokens.revokedAt),
       isOfEpoch(appTokens.keyEpoch, await readKeyEpoch(db)),
     )
     const [row] = await db
       .update(appTokens)
       .set({
-        lastUsedAt: now,
+        lastUsedAt: sql`case when ${appTokens.secretHash} = ${hash} then ${at} else ${appTokens.lastUsedAt} end`,
+        previousLastUsedAt: sql`case when ${appTokens.previousHash} = ${hash} then ${at} else ${appTokens.previousLastUsedAt} end`,
         fullUntil: sql`greatest(${appTokens.fullUntil}, ${at}) + make_interval(secs => ${STEP_SECONDS})`,
       })
       // Full: nothing changes, so that further requests do not prolong the wait.

@@ -120,7 +120,8 @@ const FINDERS: Finders = {
       api_token: and(
         orgId === null ? undefined : eq(apiTokens.orgId, orgId),
         has(apiTokens.userId),
-        gte(apiTokens.createdAt, after),
+        // Whoever rotated one has its value.
+        or(gte(apiTokens.createdAt, after), gte(apiTokens.rotatedAt, after)),
         or(isNull(apiTokens.expiresAt), gt(apiTokens.expiresAt, now)),
       ),
       grant: and(

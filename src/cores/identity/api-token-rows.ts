@@ -5,6 +5,7 @@ import { apiTokens } from '../../../db/schema.ts'
 import { makeId } from '../../contracts/ids.ts'
 import { approvedScopes, SCOPE_EDITION } from '../../contracts/scopes.ts'
 import { apiTokenHash, tokenPrefix } from '../../trust/api-token.ts'
+import { presentPrevious } from '../previous-value.ts'
 import { recordAudit, type AuditActor } from '../record-audit.ts'
 import type { Keys, Storage } from '../dependencies.ts'
 
@@ -56,7 +57,7 @@ export async function insertApiToken(
 }
 
 /** As the API returns it, without its value. */
-export const presentApiToken = (row: Row, userName: string) => ({
+export const presentApiToken = (row: Row, userName: string, now: Date) => ({
   id: row.id,
   name: row.name,
   user_id: row.userId,
@@ -68,4 +69,5 @@ export const presentApiToken = (row: Row, userName: string) => ({
   created_at: row.createdAt.toISOString(),
   expires_at: row.expiresAt?.toISOString() ?? null,
   last_used_at: row.lastUsedAt?.toISOString() ?? null,
+  previous: presentPrevious(row, now),
 })

@@ -41,7 +41,7 @@ export const createApiToken: Verb<'createApiToken', TokenDeps> = write(
       audiences: audiencesOf(member, input.audiences),
       expiresAt: expiryOf(member, clock(), input.expires_in_days),
     })
-    return { ...presentApiToken(row, member.userName), token }
+    return { ...presentApiToken(row, member.userName, clock()), token }
   },
 )
 

@@ -8,7 +8,7 @@ import { isLive, presentApiToken, type TokenDeps } from './api-token-rows.ts'
 export const listApiTokens: Verb<'listApiTokens', Pick<TokenDeps, 'db' | 'clock' | 'keyEpoch'>> = list(
   { rows: 'tokens', desc: [apiTokens.id], search: [apiTokens.name] },
   async (context, { all }) => {
-    const { db, member, orgId, userId, page } = context
+    const { db, clock, member, orgId, userId, page } = context
     if (all) requireRole(member, 'admin', 'Only owners and admins may list everybody’s tokens')
     return page({
       from: () =>
@@ -18,7 +18,7 @@ export const listApiTokens: Verb<'listApiTokens', Pick<TokenDeps, 'db' | 'clock'
           .innerJoin(users, eq(users.id, apiTokens.userId)),
       where: and(eq(apiTokens.orgId, orgId), all ? undefined : eq(apiTokens.userId, userId), isLive(context)),
       key: (row) => [row.token.id],
-      present: (rows) => rows.map((row) => presentApiToken(row.token, row.userName)),
+      present: (rows) => rows.map((row) => presentApiToken(row.token, row.userName, clock())),
     })
   },
 )

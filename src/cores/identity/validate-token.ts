@@ -143,6 +143,9 @@ const TOKEN_COLUMNS = {
   audiences: apiTokens.audiences,
   expiresAt: apiTokens.expiresAt,
   lastUsedAt: apiTokens.lastUsedAt,
+  previousHash: apiTokens.previousHash,
+  previousUntil: apiTokens.previousUntil,
+  previousLastUsedAt: apiTokens.previousLastUsedAt,
 }
 const USER_COLUMNS = {
   id: users.id,
@@ -298,25 +301,32 @@ const liveCliSession = preparedQuery((db) =>
 
 async function validateApiToken(deps: ValidationDeps, { token, organization, audience }: Presented) {
   const isCall = audience !== undefined && audience !== 'api'
+  const secretHash = apiTokenHash(deps, token)
   const found = await liveToken(deps, isCall ? countedTokenBySecret : tokenBySecret, {
-    secretHash: apiTokenHash(deps, token),
+    secretHash,
     ...(isCall && callLimitValues(deps)),
   })
   if (audience !== undefined && !found.row.audiences.includes(audience)) throw refused()
   if (isCall && !found.agentsEnabled) throw refused()
   const now = deps.clock()
-  if (isStale(found.row.lastUsedAt, now)) {
+  const isPrevious = found.row.previousHash === secretHash
+  const used = isPrevious ? 'previousLastUsedAt' : 'lastUsedAt'
+  if (isStale(found.row[used], now)) {
     await deps.db
       .update(apiTokens)
-      .set({ lastUsedAt: now })
+      .set({ [used]: now })
       .where(
         and(
           eq(apiTokens.orgId, found.row.orgId),
           eq(apiTokens.id, found.row.id),
-          or(isNull(apiTokens.lastUsedAt), lt(apiTokens.lastUsedAt, now)),
+          // It may have been rotated since.
+          eq(isPrevious ? apiTokens.previousHash : apiTokens.secretHash, secretHash),
+          or(isNull(apiTokens[used]), lt(apiTokens[used], now)),
         ),
       )
   }
+  // What is made with a rotated-out value ends with that value, and so does an answer that somebody keeps.
+  const ends = isPrevious ? earlier(found.row.previousUntil, found.row.expiresAt) : found.row.expiresAt
   return {
     valid: true as const,
     kind: 'api_token' as const,
@@ -325,7 +335,7 @@ async function validateApiToken(deps: ValidationDeps, { token, organization, aud
     carries_app_roles: found.row.carriesAppRoles,
     scopes: scopesOf(found.row),
     audiences: found.row.audiences,
-    expires_at: found.row.expiresAt?.toISOString() ?? null,
+    expires_at: ends?.toISOString() ?? null,
     token_id: found.row.id,
     retry_after_seconds: found.retryAfterSeconds ?? undefined,
   }
@@ -436,7 +446,13 @@ const tokenQuery = ({ start, retryAfterSeconds }: Counting, which: ReturnType<ty
       ),
     )
 
-const hasSecret = eq(apiTokens.secretHash, sql.placeholder('secretHash'))
+const hasSecret = or(
+  eq(apiTokens.secretHash, sql.placeholder('secretHash')),
+  and(
+    eq(apiTokens.previousHash, sql.placeholder('secretHash')),
+    sql`${apiTokens.previousUntil} > ${sql.placeholder('now')}::timestamptz`,
+  ),
+)
 const tokenBySecret = preparedQuery((db) => tokenQuery(notCounting(db), hasSecret).prepare('token_by_secret'))
 const countedTokenBySecret = preparedQuery((db) => {
   const token = sql`select ${apiTokens.id} from ${apiTokens} where ${hasSecret}`
@@ -472,6 +488,9 @@ async function liveToken(
     membership: presentMembership(membershipId, role, user, org.timezone),
   }
 }
+
+const earlier = (one: Date | null, other: Date | null): Date | null =>
+  one && other ? (one < other ? one : other) : (one ?? other)
 
 const isStale = (lastUsedAt: Date | null, now: Date): boolean =>
   lastUsedAt === null || now.getTime() - lastUsedAt.getTime() > LAST_USED_PRECISION_MS

@@ -26,16 +26,17 @@ export const isLiveCredential = ({ clock, keyEpoch }: CredentialDeps) =>
     isOfEpoch(machineAgentCredentials.keyEpoch, keyEpoch),
   )
 
-/** A secret is made where no public key was given; null otherwise. */
+/** A secret is made where no public key was given; null otherwise. In place of another one it has that one's end. */
 export async function insertCredential(
   tx: Transaction,
   deps: CredentialDeps,
   member: MemberPrincipal,
   agentId: string,
   given: Readonly<Record<string, unknown>> | undefined,
+  before?: Credential,
 ): Promise<{ credential: Credential; secret: string | null }> {
   const key = given === undefined ? undefined : readPublicKey(given)
-  await requireRoom(tx, deps, agentId, key)
+  await requireRoom(tx, deps, agentId, key, before)
   const secret = key ? null : makeMachineSecret()
   const now = deps.clock()
   const [credential] = await tx
@@ -50,8 +51,8 @@ export async function insertCredential(
       keyEpoch: deps.keyEpoch,
       createdBy: member.userId,
       // A stolen token must not make itself permanent: what it makes ends with it.
-      madeWithTokenId: member.tokenId ?? null,
-      expiresAt: member.tokenId === undefined ? null : member.expiresAt,
+      madeWithTokenId: before ? before.madeWithTokenId : (member.tokenId ?? null),
+      expiresAt: before ? before.expiresAt : member.tokenId === undefined ? null : member.expiresAt,
       createdAt: now,
     })
     .returning()
@@ -64,6 +65,7 @@ async function requireRoom(
   deps: CredentialDeps,
   agentId: string,
   key: PublicKey | undefined,
+  before: Credential | undefined,
 ): Promise<void> {
   const kind = key ? 'public_key' : 'secret'
   const live = await tx
@@ -72,7 +74,8 @@ async function requireRoom(
     .where(and(eq(machineAgentCredentials.agentId, agentId), isLiveCredential(deps)))
   if (key && live.some(({ startsWith }) => startsWith === key.thumbprint))
     throw new ServiceError('CONFLICT', 'The machine agent already has this key')
-  if (live.filter((one) => one.kind === kind).length < MACHINE_AGENT_CREDENTIALS_PER_KIND) return
+  const staying = live.filter((one) => one.kind === kind && one.replacedBy === null && one.id !== before?.id)
+  if (staying.length < MACHINE_AGENT_CREDENTIALS_PER_KIND) return
   const things = key ? 'public keys' : 'secrets'
   throw new ServiceError(
     'CONFLICT',
@@ -147,4 +150,5 @@ export const presentCredential = (row: Credential) => ({
   created_at: row.createdAt.toISOString(),
   last_used_at: row.lastUsedAt?.toISOString() ?? null,
   expires_at: row.expiresAt?.toISOString() ?? null,
+  replaced_by: row.replacedBy,
 })

@@ -14,6 +14,7 @@ export type MachineCredential = {
   readonly hash: string | null
   /** Of a key. */
   readonly jwk: Record<string, unknown> | null
+  readonly expiresAt: Date | null
 }
 
 /** Empty for who has none any more, as after a rotation, or is removed. Whether it may do anything is asked of its grant. */
@@ -26,6 +27,7 @@ export async function listMachineCredentials(
       id: machineAgentCredentials.id,
       hash: machineAgentCredentials.secretHash,
       jwk: machineAgentCredentials.publicKey,
+      expiresAt: machineAgentCredentials.expiresAt,
     })
     .from(machineAgents)
     .innerJoin(machineAgentCredentials, eq(machineAgentCredentials.agentId, machineAgents.id))

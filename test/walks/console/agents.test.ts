@@ -369,7 +369,17 @@ describe('machine agents', () => {
     const revoked = await full.form('Revoke credential', first!.id).submit()
     expect(revoked.notices).toEqual(['Credential revoked.'])
     expect((await show()).credentials).toHaveLength(1)
-    const addKey = revoked.form('Add public key')
+    const [second] = (await show()).credentials
+    const rotated = await revoked.form('Rotate', second!.id).with({ overlap_hours: '1' }).submit()
+    expect([rotated.status, rotated.text]).toEqual([201, expect.stringContaining('Copy the secret now.')])
+    const during = await owner.open(path)
+    expect(during.text).toContain('Rotated; works until')
+    expect((await show()).credentials.map(({ replaced_by }) => replaced_by !== null)).toEqual([true, false])
+    // The one that is going is revoked with the one that came.
+    await during.form('Revoke credential', second!.id).submit()
+    expect((await show()).credentials).toEqual([])
+    await (await owner.open(path)).form('Add a secret').submit()
+    const addKey = (await owner.open(path)).form('Add public key')
     const refused = await addKey.with({ public_key: '{"kty":"EC","d":"x"}' }).submit()
     expect([refused.status, refused.problems['public_key']]).toEqual([
       400,

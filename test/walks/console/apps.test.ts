@@ -195,7 +195,16 @@ describe('one app', () => {
       'Web apps:run',
     ])
     const web = (await tokens()).find(({ name }) => name === 'Web')!
-    await (await owner.open(app)).form('Revoke token', web.id).submit()
+    const rotated = await (await owner.open(app)).form('Rotate', web.id).submit()
+    expect([rotated.status, rotated.text]).toEqual([
+      200,
+      expect.stringContaining('The old value works until'),
+    ])
+    const value = /svca_\w+/.exec(rotated.html)![0]
+    const shown = await owner.open(app)
+    expect(shown.html).not.toContain(value)
+    expect(shown.html).toContain('never used, works until')
+    await shown.form('Revoke token', web.id).submit()
     expect((await tokens()).map(({ id }) => id)).not.toContain(web.id)
   })
 })

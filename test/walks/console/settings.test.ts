@@ -9,6 +9,7 @@ import {
   updateOrganization,
 } from '../../../src/contracts/organizations.ts'
 import { listMySupportSessions, startSupportSession } from '../../../src/contracts/support.ts'
+import { whoAmI } from '../../../src/contracts/people.ts'
 import { createApiToken, listApiTokens } from '../../../src/contracts/tokens.ts'
 import { openConsole, type ConsolePage } from '../../support/console.ts'
 import {
@@ -191,6 +192,35 @@ describe('tokens', () => {
     const revoked = await (await viewer.open(TOKENS)).form('Revoke token').submit()
     expect(revoked.notices).toEqual(['Token revoked.'])
     expect((await as(people.viewer)(listApiTokens, {})).tokens).toEqual([])
+  })
+
+  test('one’s own are rotated: the new value is shown once, and what is left of the old one', async () => {
+    const { viewer, owner, people, as } = await scene()
+    const { id, token } = await as(people.viewer)(createApiToken, { name: 'Laptop' })
+    const form = (await viewer.open(TOKENS)).form('Rotate', id)
+    expect([form.value('overlap_hours'), form.choices('overlap_hours')]).toEqual([
+      '24',
+      ['0', '1', '24', '72', '168'],
+    ])
+    const rotated = await form.with({ overlap_hours: '72' }).submit()
+    expect([rotated.status, rotated.headers.get('cache-control'), rotated.title]).toEqual([
+      200,
+      'no-store',
+      'Token rotated',
+    ])
+    const value = /svc_[0-9A-Za-z]{40,}/.exec(rotated.html)![0]
+    for (const each of [token, value]) await system!.as({ token: each })(whoAmI, {})
+    const list = await viewer.open(TOKENS)
+    expect(list.html).not.toContain(value)
+    expect(list.row('Laptop')).toMatch(/Old value svc_\w{6}… used .*, works until/)
+    const ended = await list.form('Rotate', id).with({ overlap_hours: '0' }).submit()
+    expect(ended.text).toContain('The old value has ended.')
+    // With the value of a colleague's, an owner would be that colleague.
+    const all = await owner.open(`${TOKENS}?all=true`)
+    expect(all.rows).toHaveLength(1)
+    expect([all.offers('Rotate'), all.offers('Revoke token')]).toEqual([false, true])
+    await all.form('Revoke token').submit()
+    expect((await list.form('Rotate', id).submit()).notices).toEqual(['Not found'])
   })
 })
 

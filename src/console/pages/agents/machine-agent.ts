@@ -8,18 +8,20 @@ import {
   mayGive,
   removeMachineAgent,
   revokeMachineAgentCredential,
+  rotateMachineAgentCredential,
   showMachineAgent,
   updateMachineAgent,
   type MachineAgentCredentialKind,
 } from '../../../contracts/machine-agents.ts'
 import { button, card, linkButton, notice, problemNotice, selectField } from '../../../pages/parts.ts'
-import { day, emptyState, listCard, pair, roleBadge, time } from '../../components.ts'
+import { day, emptyState, exactTime, listCard, pair, roleBadge, time } from '../../components.ts'
 import { createRoutes, hasRole, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { formOf, refuse, type Refused } from '../../fields.ts'
 import { actAndReturn, redirectWithMessage, setFlash } from '../../flash.ts'
 import { attempt, confirmDialog, form, formCard, statusOf, text } from '../../forms.ts'
 import { page } from '../../layout.ts'
 import { findMember, memberField } from '../../member-field.ts'
+import { rotate, rotateDialog } from '../../rotation.ts'
 import { ACTIVITY_PATH } from '../activity/activity-rows.ts'
 import { agentPath, AGENTS_PATH, agentsOffNotice } from './agent-labels.ts'
 import { permissionsCard, sourcesCard } from './grant-cards.ts'
@@ -36,13 +38,15 @@ import { credentialCreated } from './machine-credential.ts'
 import { isByKey, publicKeyField, readJwk } from './new-machine-agent.ts'
 
 const ID = ':id{mch_[0-9a-z]{25}}'
+const CREDENTIAL = ':credential{crd_[0-9a-z]{25}}'
 
 export const machineAgentRoutes = () =>
   createRoutes()
     .get(`/agents/machine/${ID}`, (c) => showOne(c))
     .post(`/agents/machine/${ID}`, update)
     .post(`/agents/machine/${ID}/credentials`, addCredential)
-    .post(`/agents/machine/${ID}/credentials/:credential{crd_[0-9a-z]{25}}/revoke`, revokeCredential)
+    .post(`/agents/machine/${ID}/credentials/${CREDENTIAL}/rotate`, rotateCredential)
+    .post(`/agents/machine/${ID}/credentials/${CREDENTIAL}/revoke`, revokeCredential)
     .post(`/agents/machine/${ID}/remove`, remove)
 
 const DETAILS = formOf(updateMachineAgent, ['name'])
@@ -123,16 +127,17 @@ const accessCard = (agent: Agent) =>
 
 const KIND_LABELS: Record<MachineAgentCredentialKind, string> = { secret: 'Secret', public_key: 'Public key' }
 
-/** Two of a kind at most: the old one and the new one while it is rotated. */
+/** Two of a kind at most, besides those that are being rotated out. */
 function credentialsCard(c: PageContext, agent: Agent, mayAdd: boolean, key: Refused | undefined) {
   const { credentials } = agent
   const isFull = (kind: MachineAgentCredentialKind): boolean =>
-    credentials.filter((one) => one.kind === kind).length >= MACHINE_AGENT_CREDENTIALS_PER_KIND
+    credentials.filter((one) => one.kind === kind && one.replaced_by === null).length >=
+    MACHINE_AGENT_CREDENTIALS_PER_KIND
   return listCard(c, {
     title: 'Credentials',
     caption: 'Credentials',
     columns: ['Credential', 'Created', 'Last used', 'Expires', '(Actions)'],
-    rows: credentials.map((one) => credentialRow(c, agent, one)),
+    rows: credentials.map((one) => credentialRow(c, agent, one, mayAdd)),
     empty: emptyState('No credentials', 'Without one it cannot get a token.'),
     after:
       mayAdd &&
@@ -140,14 +145,28 @@ function credentialsCard(c: PageContext, agent: Agent, mayAdd: boolean, key: Ref
   })
 }
 
-const credentialRow = (c: PageContext, agent: Agent, credential: Agent['credentials'][number]) => {
+const credentialRow = (
+  c: PageContext,
+  agent: Agent,
+  credential: Agent['credentials'][number],
+  mayRotate: boolean,
+) => {
   const name = `${KIND_LABELS[credential.kind].toLowerCase()} ${credential.starts_with ?? ''}`.trim()
   return [
     html`${KIND_LABELS[credential.kind]} <code class="note" title="${credential.starts_with}">${credential.starts_with}${credential.kind === 'secret' && '…'}</code>`,
     day(credential.created_at),
     credential.last_used_at ? time(credential.last_used_at) : html`<span class="note">Never</span>`,
-    credential.expires_at ? day(credential.expires_at) : html`<span class="note">With the agent</span>`,
+    endOf(credential),
     html`<div class="row-actions">${
+      mayRotate &&
+      credential.replaced_by === null &&
+      rotateDialog(c, {
+        id: credential.id,
+        name,
+        action: `${machineAgentPath(agent.id)}/credentials/${credential.id}/rotate`,
+        fields: credential.kind === 'public_key' && publicKeyField(undefined, `key-${credential.id}`),
+      })
+    } ${
       sessionOf(c).support === undefined &&
       confirmDialog(c, {
         id: `revoke-${credential.id}`,
@@ -155,11 +174,16 @@ const credentialRow = (c: PageContext, agent: Agent, credential: Agent['credenti
         name: `Revoke ${name}`,
         title: 'Revoke this credential?',
         action: `${machineAgentPath(agent.id)}/credentials/${credential.id}/revoke`,
-        text: 'All tokens of this machine agent end. With another credential it gets a new one; without, it has no access.',
+        text: 'All tokens of this machine agent end, and with this credential the one that it is being rotated to or from. With another credential it gets a new one; without, it has no access.',
         submit: 'Revoke credential',
       })
     }</div>`,
   ]
+}
+
+function endOf({ expires_at, replaced_by }: Agent['credentials'][number]) {
+  if (expires_at === null) return html`<span class="note">With the agent</span>`
+  return replaced_by === null ? day(expires_at) : html`Rotated; works until ${exactTime(expires_at)}`
 }
 
 const credentialsPath = ({ id }: Agent): string => `${machineAgentPath(id)}/credentials`
@@ -171,7 +195,6 @@ const addSecretForm = (c: PageContext, agent: Agent, isFull: boolean) =>
         c,
         credentialsPath(agent),
         html`<input type="hidden" name="credential" value="secret" />
-          <p class="note">To rotate it: add a second secret, give it to the program, then revoke the first.</p>
           ${button('Add a secret', 'quiet')}`,
       )
 
@@ -265,6 +288,26 @@ async function addCredential(c: PageContext) {
   }
   const agent = await session.call(showMachineAgent, { machine_agent_id })
   return credentialCreated(c, byKey ? 'Public key added' : 'Secret added', agent, result.done.secret)
+}
+
+const rotateCredential = (c: PageContext) => {
+  const [session, machine_agent_id] = [sessionOf(c), idOf(c)]
+  const byKey = c.get('form').has('public_key')
+  return rotate(
+    c,
+    machineAgentPath(machine_agent_id),
+    (chosen) =>
+      session.call(rotateMachineAgentCredential, {
+        machine_agent_id,
+        credential_id: c.req.param('credential') ?? '',
+        ...chosen,
+        public_key: byKey ? readJwk(c.get('form')) : undefined,
+      }),
+    async ({ secret }) => {
+      const agent = await session.call(showMachineAgent, { machine_agent_id })
+      return credentialCreated(c, byKey ? 'Public key rotated' : 'Secret rotated', agent, secret)
+    },
+  )
 }
 
 const revokeCredential = (c: PageContext) =>

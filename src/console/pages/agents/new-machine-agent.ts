@@ -100,8 +100,9 @@ const endsIn = (form: FormData | undefined): string =>
 const isLimited = (form: FormData): boolean => text(form, 'which') === 'chosen'
 export const isByKey = (form: FormData): boolean => text(form, 'credential') === 'key'
 
-export const publicKeyField = (refused: Refused | undefined) =>
+export const publicKeyField = (refused: Refused | undefined, id?: string) =>
   areaField({
+    id,
     name: 'public_key',
     label: 'Public key as JWK',
     rows: 4,

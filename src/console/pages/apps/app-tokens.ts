@@ -1,17 +1,23 @@
 /** Tokens of an app, on its front page: one for its logs and workers, one for its runner. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
-import { createAppToken, listAppTokens, revokeAppToken } from '../../../contracts/app-tokens.ts'
+import {
+  createAppToken,
+  listAppTokens,
+  revokeAppToken,
+  rotateAppToken,
+} from '../../../contracts/app-tokens.ts'
 import { ServiceError } from '../../../contracts/errors.ts'
 import { PAGE_MAX } from '../../../contracts/limits.ts'
 import { APP_SCOPES, type AppScope } from '../../../contracts/scopes.ts'
 import { linkButton, notice } from '../../../pages/parts.ts'
-import { copyable, emptyState, listCard, time } from '../../components.ts'
+import { copyable, emptyState, listCard } from '../../components.ts'
 import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.ts'
 import { actAndReturn } from '../../flash.ts'
 import { formOf, refuse, type Refused } from '../../fields.ts'
 import { attempt, confirmDialog, formCard, statusOf, text } from '../../forms.ts'
 import { page } from '../../layout.ts'
+import { lastUsed, rotate, rotateDialog, tokenRotated } from '../../rotation.ts'
 import { appPath } from './app-labels.ts'
 import { aliasOf, mayWork, readApp, type App } from './app-tabs.ts'
 
@@ -23,6 +29,7 @@ export const appTokenRoutes = () =>
   createRoutes()
     .get('/apps/:alias/tokens/new', (c) => showNew(c, scopeOf(c.req.query('scope'))))
     .post('/apps/:alias/tokens/new', create)
+    .post('/apps/:alias/tokens/:id/rotate', rotateToken)
     .post('/apps/:alias/tokens/:id/revoke', revoke)
 
 const KINDS: Record<AppScope, { noun: string; about: string; example: string }> = {
@@ -67,8 +74,12 @@ const tokenRow = (c: PageContext, alias: string, token: Token) => [
   html`<div class="two-lines"><strong>${token.name}</strong><code class="note">${token.starts_with}…</code></div>`,
   token.scope === 'apps:report' ? 'Logs and pipelines' : 'Runner',
   html`${token.created_by}`,
-  token.last_used_at === null ? html`<span class="note">Never</span>` : time(token.last_used_at),
-  html`<div class="row-actions">${confirmDialog(c, {
+  lastUsed(token.last_used_at, token.previous),
+  html`<div class="row-actions">${rotateDialog(c, {
+    id: token.id,
+    name: token.name,
+    action: `${appPath(alias)}/tokens/${token.id}/rotate`,
+  })} ${confirmDialog(c, {
     id: `revoke-${token.id}`,
     label: 'Revoke',
     name: `Revoke ${token.name}`,
@@ -147,6 +158,14 @@ const exporterSettings = (c: PageContext, token: string) =>
       ].join('\n'),
       'Settings of an exporter',
     )}`
+
+const rotateToken = (c: PageContext) =>
+  rotate(
+    c,
+    appPath(aliasOf(c)),
+    (chosen) => sessionOf(c).call(rotateAppToken, { alias: aliasOf(c), token_id: idOf(c), ...chosen }),
+    (done) => tokenRotated(c, done, appPath(aliasOf(c))),
+  )
 
 const revoke = (c: PageContext) =>
   actAndReturn(c, appPath(aliasOf(c)), 'Token revoked.', () =>

@@ -1,15 +1,16 @@
-/** Settings > API tokens: the list, and revoking one. */
+/** Settings > API tokens: the list, rotating and revoking one. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
 import { AUDIENCES } from '../../../contracts/scopes.ts'
-import { listApiTokens, revokeApiToken, type ApiToken } from '../../../contracts/tokens.ts'
+import { listApiTokens, revokeApiToken, rotateApiToken, type ApiToken } from '../../../contracts/tokens.ts'
 import { returnPath, confirmDialog } from '../../forms.ts'
 import { actAndReturn } from '../../flash.ts'
 import { listOf } from '../../list-of.ts'
 import { page } from '../../layout.ts'
-import { day, emptyState, ownerFilter, roleBadge, time, listCard } from '../../components.ts'
+import { day, emptyState, ownerFilter, roleBadge, listCard } from '../../components.ts'
 import { linkButton } from '../../../pages/parts.ts'
 import { createRoutes, hasRole, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
+import { lastUsed, rotate, rotateDialog, tokenRotated } from '../../rotation.ts'
 import { apiAddress, AUDIENCE_LABELS, TOKENS_PATH } from './new-token.ts'
 
 const TOKENS = listOf(listApiTokens, { search: { label: 'Name' } })
@@ -17,7 +18,10 @@ const TOKENS = listOf(listApiTokens, { search: { label: 'Name' } })
 type Token = z.output<typeof ApiToken>
 
 export const tokenRoutes = () =>
-  createRoutes().get('/settings/tokens', showTokens).post('/settings/tokens/:id/revoke', revoke)
+  createRoutes()
+    .get('/settings/tokens', showTokens)
+    .post('/settings/tokens/:id/rotate', rotateToken)
+    .post('/settings/tokens/:id/revoke', revoke)
 
 async function showTokens(c: PageContext) {
   const organization = organizationOf(c)
@@ -59,9 +63,13 @@ const tokenRow = (c: PageContext, token: Token, isAll: boolean) => [
   html`<div class="two-lines"><strong>${token.name}</strong><code class="note">${token.starts_with}…</code></div>`,
   ...(isAll ? [html`${token.user_name}`] : []),
   html`<div class="two-lines"><span>${roleBadge(token.role_cap)}</span><span class="note">${reach(token)}</span></div>`,
-  token.last_used_at ? time(token.last_used_at) : html`<span class="note">Never</span>`,
+  lastUsed(token.last_used_at, token.previous),
   token.expires_at ? day(token.expires_at) : html`<span class="note">Never</span>`,
-  html`<div class="row-actions">${confirmDialog(c, {
+  html`<div class="row-actions">${
+    // With the value of a colleague's they would be that colleague.
+    token.user_id === sessionOf(c).me.user.id &&
+    rotateDialog(c, { id: token.id, name: token.name, action: `${TOKENS_PATH}/${token.id}/rotate` })
+  } ${confirmDialog(c, {
     id: `revoke-${token.id}`,
     label: 'Revoke',
     name: `Revoke ${token.name}`,
@@ -78,6 +86,14 @@ function reach({ scopes, audiences }: Token): string {
     ? may
     : `${may}; ${audiences.map((name) => AUDIENCE_LABELS[name].label).join(', ')}`
 }
+
+const rotateToken = (c: PageContext) =>
+  rotate(
+    c,
+    returnPath(c, TOKENS_PATH),
+    (chosen) => sessionOf(c).call(rotateApiToken, { token_id: idOf(c), ...chosen }),
+    (done) => tokenRotated(c, done, TOKENS_PATH),
+  )
 
 function revoke(c: PageContext) {
   return actAndReturn(c, returnPath(c, TOKENS_PATH), 'Token revoked.', () =>

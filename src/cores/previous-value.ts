@@ -1,0 +1,35 @@
+/** The value that a token had before it was rotated: good for a chosen time, and never for more than the token. */
+import type { apiTokens } from '../../db/schema.ts'
+
+type Row = Pick<
+  typeof apiTokens.$inferSelect,
+  | 'secretHash'
+  | 'startsWith'
+  | 'lastUsedAt'
+  | 'previousHash'
+  | 'previousStartsWith'
+  | 'previousUntil'
+  | 'previousLastUsedAt'
+>
+
+const HOUR_MS = 60 * 60 * 1000
+
+export const endOfOverlap = (now: Date, hours: number): Date => new Date(now.getTime() + hours * HOUR_MS)
+
+/** One that it had before that ends with this. */
+export const rotatedOut = (row: Row, until: Date) => ({
+  previousHash: row.secretHash,
+  previousStartsWith: row.startsWith,
+  previousUntil: until,
+  previousLastUsedAt: row.lastUsedAt,
+  lastUsedAt: null,
+})
+
+export const presentPrevious = (row: Row, now: Date) =>
+  row.previousUntil === null || row.previousUntil <= now
+    ? null
+    : {
+        starts_with: row.previousStartsWith ?? '',
+        works_until: row.previousUntil.toISOString(),
+        last_used_at: row.previousLastUsedAt?.toISOString() ?? null,
+      }
