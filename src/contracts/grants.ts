@@ -110,6 +110,7 @@ export const GRANT_END_REASONS = [
   'unlinked',
   'agent_removed',
   'credential_revoked',
+  'replaced',
 ] as const
 export type GrantEndReason = (typeof GRANT_END_REASONS)[number]
 

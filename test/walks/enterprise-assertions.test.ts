@@ -170,12 +170,59 @@ describe('scopes', () => {
     expect(await scopesBy({ groups: ['x', 'everything', 'readers'] })).toBe('maintenance:read')
     expect((await grantsBy(system, ours.providerId))[0]).toMatchObject({ sources: ['ds_one'] })
     expect(await scopesBy({ groups: 'everything' })).toBe('data:read maintenance:read')
-    expect((await grantsBy(system, ours.providerId))[0]).toMatchObject({ sources: null })
+    expect(
+      (await grantsBy(system, ours.providerId)).filter(({ revokedAt }) => revokedAt === null),
+    ).toMatchObject([{ sources: null }])
     expect(await scopesBy({ groups: { everything: true } })).toBe('data:read maintenance:read')
     expect(await scopesBy({ scope: 'notifications:write data:read' })).toBe('data:read')
     expect((await swap({ department: 'blocked' })).body.error).toBe('invalid_scope')
     expect((await refusalsOf(system, ours.providerId)).at(-1)?.reason).toBe('rule')
   })
+})
+
+test('more data sources are another grant: a token never reaches those that it was not given', async () => {
+  const theirs = await company(system, await makeIssuer(system, host))
+  tokenIn(await exchange(system, theirs.client, await theirs.assertion()))
+  const sources = { few: ['ds_one'], more: ['ds_one', 'ds_two'], all: undefined }
+  await setRules(
+    system,
+    ours.providerId,
+    Object.entries(sources).map(([value, chosen]) => ({
+      claim: 'groups',
+      value,
+      scopes: ['data:read'],
+      ...(chosen && { sources: chosen }),
+    })),
+  )
+  const come = async (groups: keyof typeof sources) => tokenIn(await swap({ scope: 'data:read', groups }))
+  const grants = async () => {
+    const rows = await grantsBy(system, ours.providerId)
+    return rows
+      .toSorted((a, b) => (a.id < b.id ? -1 : 1))
+      .map((row) => [row.sources?.toSorted() ?? 'all', row.revokedReason])
+  }
+  const few = await come('few')
+  expect(await grants()).toEqual([[['ds_one'], null]])
+  const more = await come('more')
+  expect(await grants()).toEqual([
+    [['ds_one'], 'replaced'],
+    [['ds_one', 'ds_two'], null],
+  ])
+  expect((await whoami(system, few)).status).toBe(401)
+  const all = await come('all')
+  expect((await grants()).at(-1)).toEqual(['all', null])
+  expect([(await whoami(system, more)).status, (await whoami(system, all)).status]).toEqual([401, 200])
+  // Fewer narrow the grant that is there, and the tokens on it.
+  const again = await come('few')
+  expect((await grants()).slice(2)).toEqual([[['ds_one'], null]])
+  expect([(await whoami(system, all)).status, (await whoami(system, again)).status]).toEqual([200, 200])
+  // Several at once: of that grant none makes more.
+  await Promise.all([come('few'), come('more'), come('few'), come('more')])
+  const after = await grants()
+  expect(after[2]![0]).toEqual(['ds_one'])
+  expect(after.filter(([, reason]) => reason === null)).toHaveLength(1)
+  // Nothing of another organization is touched.
+  expect(await grantsBy(system, theirs.providerId)).toMatchObject([{ sources: null, revokedAt: null }])
 })
 
 describe('linking', () => {

@@ -47,6 +47,7 @@ export const END_LABELS: Record<GrantEndReason, string> = {
   provider_paused: 'The identity provider was paused',
   provider_removed: 'The identity provider was removed',
   rules_changed: 'The rules of the identity provider changed',
+  replaced: 'It was given more data sources, on a grant of their own',
   client_forbidden: 'An admin no longer allows its client for the identity provider',
   unlinked: 'Its user was unlinked from the identity provider',
   agent_removed: 'The machine agent was removed',

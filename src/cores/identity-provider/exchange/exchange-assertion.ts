@@ -208,6 +208,7 @@ async function issue(deps: ExchangeDeps, request: ExchangeRequest, decision: Dec
     client: { ...request.client, name },
     host: new URL(provider.issuer).host,
     grantId: (await currentGrant(deps, decision)) ?? makeId('grt', now.getTime()),
+    successorId: makeId('grt', now.getTime()),
     grantExpiresAt: new Date(now.getTime() + ENTERPRISE_GRANT_SECONDS * 1000),
     resource: { name: resource, url: `${deps.mcpUrl.origin}/${resource}` },
     scopes: rights.scopes,

@@ -39,6 +39,8 @@ export type Use = {
   readonly host: string
   /** The one it is expected to renew, or a new id. */
   readonly grantId: string
+  /** Of the grant in its place, where it is given more data sources: tokens of the old one stay with fewer. */
+  readonly successorId: string
   readonly grantExpiresAt: Date
   readonly resource: { readonly name: Resource; readonly url: string }
   readonly scopes: readonly Scope[]
@@ -68,6 +70,7 @@ export async function useAssertion(db: Handle, use: Use): Promise<{ grantId: str
       documentSha256: client.documentSha256,
       host: use.host,
       grantId: use.grantId,
+      successorId: use.successorId,
       grantExpiresAt: use.grantExpiresAt.toISOString(),
       resource: resource.name,
       scopes: JSON.stringify(use.scopes),
@@ -90,7 +93,7 @@ export async function useAssertion(db: Handle, use: Use): Promise<{ grantId: str
   return { grantId: row.grantId }
 }
 
-/** Two assertions at once made the same grant: the second one's use names the grant that is there. */
+/** Two assertions at once made the same grant, or another one took its place: the use names the grant that is there. */
 async function correctUse(db: Handle, id: string, grantId: string): Promise<void> {
   await db.update(assertionUses).set({ grantId }).where(eq(assertionUses.id, id))
 }
@@ -120,6 +123,14 @@ const useQuery = preparedQuery((db) => {
     from ${ground}
     on conflict (id) do nothing
     returning grant_id`)
+  const grants = platformAccessGrants
+  const ended = db.$with('ended', { id: grants.id }).as(sql`
+    update ${grants} set revoked_at = ${now}, revoked_reason = 'replaced'
+    where identity_provider_id = ${value('providerId')} and user_id = ${value('userId')}
+      and client_id = ${value('clientId')} and resource = ${value('resource')} and revoked_at is null
+      and sources is not null and not coalesce(${texts('sources')} <@ sources, false)
+      and exists (select from ${used})
+    returning id`)
   const granted = db.$with('granted', {
     id: platformAccessGrants.id,
     isNew: sql<boolean>`is_new`.as('is_new'),
@@ -127,7 +138,7 @@ const useQuery = preparedQuery((db) => {
     insert into ${platformAccessGrants} (id, org_id, user_id, client_id, client_kind, client_name, redirect_host,
       document_sha256, resource, scopes, scope_edition, sources, via, identity_provider_id, payload, key_epoch,
       created_at, expires_at)
-    select grant_id, ${value('orgId')}, ${value('userId')}, ${value('clientId')}, ${value('clientKind')},
+    select coalesce((select ${value('successorId')} from ${ended} where id = grant_id), grant_id), ${value('orgId')}, ${value('userId')}, ${value('clientId')}, ${value('clientKind')},
       ${value('clientName')}, ${value('host')}, ${value('documentSha256')}, ${value('resource')}, ${texts('scopes')},
       ${sql.raw(String(SCOPE_EDITION))}, ${texts('sources')}, 'enterprise', ${value('providerId')},
       ${value('payload')}::jsonb, ${value('keyEpoch')}, ${now}, ${value('grantExpiresAt', 'timestamptz')}
@@ -135,7 +146,11 @@ const useQuery = preparedQuery((db) => {
     on conflict (identity_provider_id, user_id, client_id, resource)
       where identity_provider_id is not null and revoked_at is null
     do update set client_name = excluded.client_name, document_sha256 = excluded.document_sha256,
-      scopes = excluded.scopes, scope_edition = excluded.scope_edition, sources = excluded.sources,
+      scopes = excluded.scopes, scope_edition = excluded.scope_edition,
+      -- Of two at once, what both have.
+      sources = case when ${grants}.sources is null or excluded.sources <@ ${grants}.sources then excluded.sources
+        else array(select unnest(${grants}.sources) intersect
+          select unnest(coalesce(excluded.sources, ${grants}.sources))) end,
       payload = excluded.payload, expires_at = excluded.expires_at
     returning id, xmax = 0 as is_new`)
   const recorded = db.$with('recorded', { id: auditLog.id }).as(sql`
@@ -145,7 +160,7 @@ const useQuery = preparedQuery((db) => {
     from ${granted} where is_new
     returning id`)
   return db
-    .with(ground, used, granted, recorded)
+    .with(ground, used, ended, granted, recorded)
     .select({
       isCurrent: sql<boolean>`exists (select from ${ground})`,
       grantId: sql<string | null>`(select id from ${granted})`,
