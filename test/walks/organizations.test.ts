@@ -3,6 +3,7 @@ import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type * as z from 'zod'
 import { organizationIdentityProviders, users } from '../../db/schema.ts'
+import { listAudit } from '../../src/contracts/audit.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import { acceptInvitation, inviteMember, listMembers, removeMember } from '../../src/contracts/members.ts'
 import {
@@ -432,6 +433,26 @@ describe('joining by domain', () => {
     const page = await walker.open(linkIn((await mailTo(mailing, person.email)).text))
     await walker.submit(page, 'Confirm email address')
     expect(await organizationsOf(person)).toMatchObject([{ id: org.id, role: 'member' }])
+  })
+
+  test('is in the audit trail of both organizations: once, and in no third one', async () => {
+    const own = domain()
+    const person = await makePerson(system, at(own))
+    const [before, third] = [
+      await person.call(createOrganization, { name: unique('Before') }),
+      await makeOrganization(system),
+    ]
+    const joined = await open({ domains: [own], admin_email: third.owner.email })
+    for (const _ of [1, 2]) await signedIn(system, person.email)
+    const trail = async (by: Person, org_id: string) => {
+      const { audit } = await by.call(listAudit, { org_id })
+      return audit
+        .filter(({ actor, action }) => actor.id === person.userId && action.startsWith('member.'))
+        .map(({ action, subject }) => [action, subject])
+    }
+    expect(await trail(person, before.id)).toEqual([['member.joined_another', joined.name]])
+    expect(await trail(third.owner, joined.id)).toEqual([['member.joined', `through ${own}`]])
+    expect(await trail(third.owner, third.id)).toEqual([])
   })
 
   test('neighboring domains and other organizations stay closed', async () => {

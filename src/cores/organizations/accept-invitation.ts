@@ -19,6 +19,7 @@ import type { Keys, Storage } from '../dependencies.ts'
 import { write, type Verb } from '../verb.ts'
 import { endUnprovenLinks } from './end-links.ts'
 import { wasRemoved } from './join-by-domain.ts'
+import { recordJoinedAnother } from './record-joined-another.ts'
 import { invitationHash } from './send-invitation.ts'
 
 type Found = { invitation: typeof invitations.$inferSelect; org: typeof organizations.$inferSelect }
@@ -68,14 +69,7 @@ export async function acceptInvitationAs(
   await deleteWaitingUser(tx, invitation, actor.userId)
   const subject = `${invitation.email} as ${invitation.role}`
   await recordAudit(tx, deps.clock, actor, { orgId: org.id, action: 'invitation.accepted', subject })
-  if (isNew && elsewhere) {
-    // Where they worked until then: somebody who has their session might carry something over.
-    await recordAudit(tx, deps.clock, actor, {
-      orgId: elsewhere.org.id,
-      action: 'member.joined_another',
-      subject: org.name,
-    })
-  }
+  if (isNew) await recordJoinedAnother(tx, deps.clock, actor, elsewhere, org.name)
   return { id: org.id, name: org.name, slug: org.slug, role }
 }
 

@@ -1,9 +1,11 @@
 /** Whoever signs in with a verified address in an organization's domain joins it as a member. */
 import { and, eq, or, sql } from '../../../db/drizzle.ts'
 import type { Transaction } from '../../../db/connect.ts'
-import { formerMembers, memberships, organizationDomains } from '../../../db/schema.ts'
+import { formerMembers, memberships, organizationDomains, organizations } from '../../../db/schema.ts'
 import { recordAudit, type AuditActor } from '../record-audit.ts'
 import type { Clock } from '../dependencies.ts'
+import { currentMembership } from './current-membership.ts'
+import { recordJoinedAnother } from './record-joined-another.ts'
 
 /** Only for a verified address: an unverified one would open any organization to anybody. */
 export async function joinByDomain(
@@ -14,12 +16,14 @@ export async function joinByDomain(
 ): Promise<void> {
   const domain = verifiedEmail.slice(verifiedEmail.lastIndexOf('@') + 1)
   const [found] = await tx
-    .select({ orgId: organizationDomains.orgId })
+    .select({ orgId: organizationDomains.orgId, name: organizations.name })
     .from(organizationDomains)
+    .innerJoin(organizations, eq(organizations.id, organizationDomains.orgId))
     .where(eq(organizationDomains.domain, domain))
   if (!found) return
-  const { orgId } = found
+  const { orgId, name } = found
   const { userId } = actor
+  const elsewhere = await currentMembership(tx, userId)
   const joined = await tx
     .insert(memberships)
     .values({ orgId, userId, role: 'member', joinedBy: 'domain', joinedAt: clock() })
@@ -37,6 +41,7 @@ export async function joinByDomain(
     return
   }
   await recordAudit(tx, clock, actor, { orgId, action: 'member.joined', subject: `through ${domain}` })
+  await recordJoinedAnother(tx, clock, actor, elsewhere, name)
 }
 
 /** Whoever was removed stays out until somebody invites them again, with a second account on the same address too. */
