@@ -24,22 +24,28 @@ type Found<F extends Key> = {
   readonly handle: (tx: Transaction, one: F) => Promise<boolean>
 }
 
-/** Returns how many it handled. */
+/** Returns how many it handled. As long as some cannot be, it goes on with those behind them. */
 export async function handleInTurns<F extends Key>(
   { db, log }: Pick<Storage, 'db'> & Log,
   { rows, warning, named, stopping, handle }: Found<F>,
 ): Promise<number> {
-  const found = await db.execute(sql`
-    select * from (${rows}) found
-    order by row_number() over (partition by "orgId" order by place), place, "orgId" limit ${BATCH}`)
+  const failed: string[] = []
   let handled = 0
-  for (const one of found as unknown as readonly F[]) {
-    if (stopping?.aborted) break
-    try {
-      if (await withTransaction(db, (tx) => handle(tx, one))) handled++
-    } catch (error) {
-      log.warn(warning, { [named]: one.id, error })
+  for (;;) {
+    const before = failed.length
+    const found = await db.execute(sql`
+      select * from (${rows}) found
+      where "orgId" || ' ' || id not in (select json_array_elements_text(${JSON.stringify(failed)}::text::json))
+      order by row_number() over (partition by "orgId" order by place), place, "orgId" limit ${BATCH}`)
+    for (const one of found as unknown as readonly F[]) {
+      if (stopping?.aborted) break
+      try {
+        if (await withTransaction(db, (tx) => handle(tx, one))) handled++
+      } catch (error) {
+        failed.push(`${one.orgId} ${one.id}`)
+        log.warn(warning, { [named]: one.id, error })
+      }
     }
+    if (failed.length === before || stopping?.aborted) return handled
   }
-  return handled
 }
