@@ -9,6 +9,7 @@ import { serverProvisioner } from '../../db/managed/server-provisioner.ts'
 import { sourceConnections } from '../../db/managed/source-connections.ts'
 import { dataSources } from '../../db/schema.ts'
 import type { Config } from './config.ts'
+import { limitsOf } from './limits-of.ts'
 import type {
   AttachedDatabases,
   ManagedDatabases,
@@ -43,7 +44,7 @@ export function createManaged(deps: {
           port: config.MANAGED_DATABASE_PORT,
           db: connection.db,
           saltKey: dataKeys.keyFor('unknown-login'),
-          maintenanceTimeoutMs: config.MANAGED_STATEMENT_SECONDS * 1000,
+          maintenanceTimeoutMs: limitsOf(config).tenantLimits.statementSeconds * 1000,
           warn: (event, fields) => log.warn(event, fields),
         })
       : serverProvisioner(

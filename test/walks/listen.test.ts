@@ -2,7 +2,12 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { connect, type Connection } from '../../db/connect.ts'
 import { notify, type Topic } from '../../db/listen.ts'
+import { run } from '../../src/cli/run.ts'
+import { startListeningSystem } from '../support/assistant.ts'
 import { newDatabase, onServer, type TestDatabase } from '../support/database.ts'
+import { fakeEnvironment } from '../support/fake-environment.ts'
+import { freePort } from '../support/free-port.ts'
+import { makeApiToken, makeOrganization } from '../support/make.ts'
 
 let database: TestDatabase
 const others: Connection[] = []
@@ -75,5 +80,37 @@ test.skipIf(inject('engine') === 'pglite' || inject('postgres').pooler)(
     theirs.length = 0
     await notify(database.db, 'pipelines', 'app_2')
     await expect.poll(() => theirs).toEqual(['pipelines app_2'])
+  },
+)
+
+test.skipIf(inject('engine') === 'pglite' || inject('postgres').pooler)(
+  '`svc doctor` says how the server learns of work: told by its database, or looking for it',
+  async () => {
+    // Nobody listens there: as behind a pooler, no notification arrives.
+    for (const [listenUrl, state, words] of [
+      [undefined, 'listening', 'listening, the server is told of it by its database'],
+      [
+        `postgres://127.0.0.1:${await freePort()}/svc`,
+        'polling',
+        'polling, the server looks for it now and then (DATABASE_LISTEN_URL)',
+      ],
+    ] as const) {
+      const connection = await connect({ url: database.url! }, { listenUrl })
+      others.push(connection)
+      // As every service that waits for work.
+      connection.listener.subscribe(() => {})
+      await expect.poll(() => connection.listener.state(), { timeout: 10_000 }).toBe(state)
+      const system = await startListeningSystem({}, { connection })
+      try {
+        const org = await makeOrganization(system)
+        const { token } = await makeApiToken(system, org, org.owner)
+        const env = { SVC_API_URL: system.origin, SVC_API_KEY: token }
+        const environment = fakeEnvironment({ env })
+        await run(['doctor'], environment)
+        expect(environment.out()).toContain(`work: ${words}\n`)
+      } finally {
+        await system.stop()
+      }
+    }
   },
 )
