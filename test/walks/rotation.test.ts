@@ -4,7 +4,7 @@ import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { appTokens, installationFacts, machineAgentCredentials, subscriptions } from '../../db/schema.ts'
 import { AGENT_CALL_PATH } from '../../src/contracts/agent-calls.ts'
-import { createAppToken, listAppTokens } from '../../src/contracts/app-tokens.ts'
+import { createAppToken, listAppTokens, rotateAppToken } from '../../src/contracts/app-tokens.ts'
 import { createApp } from '../../src/contracts/apps.ts'
 import {
   CREDENTIAL_KINDS,
@@ -13,12 +13,17 @@ import {
   type RotatedSecret,
 } from '../../src/contracts/credential-kinds.ts'
 import { makeId } from '../../src/contracts/ids.ts'
-import { addMachineAgentCredential, showMachineAgent } from '../../src/contracts/machine-agents.ts'
+import {
+  addMachineAgentCredential,
+  rotateMachineAgentCredential,
+  showMachineAgent,
+} from '../../src/contracts/machine-agents.ts'
 import { listOrganizationsAsOperator } from '../../src/contracts/organizations.ts'
 import { whoAmI } from '../../src/contracts/people.ts'
 import { claimPipelineRun } from '../../src/contracts/pipelines.ts'
 import { exchangeSignInCode } from '../../src/contracts/sessions.ts'
 import { showUnsubscribe } from '../../src/contracts/subscriptions.ts'
+import { listApiTokens, rotateApiToken } from '../../src/contracts/tokens.ts'
 import { bindServiceAccount } from '../../src/contracts/workloads.ts'
 import { endInstallationEpoch } from '../../src/cores/key-epoch.ts'
 import { unsubscribeToken } from '../../src/cores/notifications/subscriptions/unsubscribe-token.ts'
@@ -249,18 +254,49 @@ describe.each(ROTATIONS)('after a rotation of %s', (secret) => {
   )
 })
 
-test('what a rotation ended is in no list, and a machine agent goes on with a new secret', async () => {
+const codeOf = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => 'done',
+    (error: { code?: unknown }) => error.code,
+  )
+
+test('what a rotation ended is in no list, gets no new value, and a machine agent goes on with a new secret', async () => {
   let [org, alias, agent]: [Org?, string?, MachineAgent?] = []
+  const ids = { app: '', api: '', secret: '' }
+  /** Also those that were still good after they had been rotated out. */
+  const values = { app: [] as string[], api: [] as string[] }
+  const reports = (system: ListeningSystem, token: string) =>
+    system.as({ token })(claimPipelineRun, { alias: alias!, worker: 'w', pipelines: ['none'] })
   await running({}, async (before) => {
     org = await makeOrganization(before)
+    const { call } = org.owner
     ;[alias, agent] = [unique('shop'), await makeMachineAgent(org.owner)]
-    await org.owner.call(createApp, { alias, name: 'Shop' })
-    await org.owner.call(createAppToken, { alias, name: 'old', scope: 'apps:report' })
+    ids.secret = agent.credentials[0]!.id
+    await call(createApp, { alias, name: 'Shop' })
+    const app = await call(createAppToken, { alias, name: 'old', scope: 'apps:report' })
+    const api = await makeApiToken(before, org, org.owner)
+    Object.assign(ids, { app: app.id, api: api.id })
+    values.app.push(app.token, (await call(rotateAppToken, { alias, token_id: app.id })).token)
+    values.api.push(api.token, (await call(rotateApiToken, { token_id: api.id })).token)
+    for (const token of values.app) await reports(before, token)
+    for (const token of values.api) await before.as({ token })(whoAmI, {})
   })
   await running({ JWT_SECRET: hex() }, async (after) => {
     const { call } = await signedIn(after, org!.owner.email)
     expect((await call(listAppTokens, { alias: alias! })).tokens).toEqual([])
+    expect((await call(listApiTokens, { all: 'true' })).tokens).toEqual([])
     const { id: machine_agent_id, client_id } = agent!
+    const attempts = [
+      call(rotateAppToken, { alias: alias!, token_id: ids.app }),
+      call(rotateApiToken, { token_id: ids.api }),
+      call(rotateMachineAgentCredential, { machine_agent_id, credential_id: ids.secret }),
+      ...values.app.map((token) => reports(after, token)),
+      ...values.api.map((token) => after.as({ token })(whoAmI, {})),
+    ]
+    expect(await Promise.all(attempts.map(codeOf))).toEqual([
+      ...Array(3).fill('NOT_FOUND'),
+      ...Array(4).fill('UNAUTHENTICATED'),
+    ])
     expect(await call(showMachineAgent, { machine_agent_id })).toMatchObject({
       state: 'no_credentials',
       credentials: [],
