@@ -205,11 +205,16 @@ export const TESTS: Readonly<Record<string, Readonly<Record<string, string>>>> =
     'two systems over one database count together, and ask the databases that one of them holds':
       'the second system would have a vendor of its own',
   },
+  'test/walks/rights.test.ts': {
+    'every operation about members': ASSERTIONS,
+    'every role for somebody, up and down': ASSERTIONS,
+  },
   'test/walks/scopes.test.ts': { 'and so does its own service when it is asked directly': PAGES },
   'test/walks/search-everywhere.test.ts': {
     'keeps to the sources of an agent’s grant': CONNECTOR,
     'opens to nobody who may not ask the source, and in no other organization': CONNECTOR,
   },
+  'test/walks/token-rotation.test.ts': { 'a credential of a machine agent': CONNECTOR },
   'test/walks/two-organizations.test.ts': {
     updateIdentityProvider: CONNECTOR,
     createIdentityProviderClient: CONNECTOR,
