@@ -260,6 +260,7 @@ export const rotateMachineAgentCredential = creating({
   output: MachineAgentCredential.extend({ secret }),
   access: 'viewer',
   errors: ['NOT_FOUND', 'CONFLICT'],
+  givesSecret: true,
   closedToSupport: true,
   command: {
     path: 'agents machines rotate-credential',

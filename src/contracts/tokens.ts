@@ -88,6 +88,7 @@ export const rotateApiToken = creating({
   output: z.object({ ...ApiToken.shape, token: tokenValue }),
   access: 'viewer',
   errors: ['NOT_FOUND'],
+  givesSecret: true,
   closedToSupport: true,
   command: {
     path: 'tokens rotate',
