@@ -45,6 +45,7 @@ const Granted = z.discriminatedUnion('grant_type', [
   }),
   z.object({ grant_type: z.literal('refresh_token'), refresh_token: Secret }),
 ])
+const GRANT_TYPES = new Set<string | undefined>(Granted.options.map(({ shape }) => shape.grant_type.value))
 const Revoked = z.object({ token: Secret })
 
 type Fields = Record<string, string>
@@ -70,6 +71,8 @@ const ENDPOINTS: Record<string, Endpoint> = {
     return c.json({ authorization_uri, expires_in: CLI_LOGIN.seconds }, 201)
   },
   async token(deps, c, fields) {
+    if (!GRANT_TYPES.has(fields.grant_type))
+      return refuse(c, 'unsupported_grant_type', `grant_type: one of ${[...GRANT_TYPES].join(', ')}`)
     const answer = await grant(deps, c, Granted.parse(fields))
     if (typeof answer !== 'string') return c.json(answer)
     // Waiting is no failure; what is guessed is.
@@ -145,7 +148,7 @@ async function readFields(c: HttpContext): Promise<Fields> {
 }
 
 const problemOf = ({ issues }: z.ZodError): string =>
-  issues.map(({ path, message }) => `${path.join('.') || 'grant_type'}: ${message}`).join('; ')
+  issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ')
 
 const countFailure = (deps: AuthDeps, c: HttpContext): Promise<void> =>
   throttle(deps, `cli-token:${networkOf(c.get('address'))}`, CLI_FAILURES_PER_NETWORK)

@@ -571,7 +571,11 @@ describe('the endpoints', () => {
     )
     const headers = { origin: 'https://evil.test' }
     expect((await askCli(system, 'device_authorization', {}, { headers })).status).toBe(403)
-    expect((await askCli(system, 'token', { grant_type: 'password' })).body['error']).toBe('invalid_request')
+    for (const [grant_type, error] of [
+      ['password', 'unsupported_grant_type'],
+      ['refresh_token', 'invalid_request'],
+    ])
+      expect((await askCli(system, 'token', { grant_type: grant_type! })).body['error']).toBe(error)
     const json = await system.fetch(`${CLI_PATH}/token`, { method: 'POST', body: '{}' })
     expect(json.status).toBe(400)
   })
