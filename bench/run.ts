@@ -1,4 +1,5 @@
 /** `npm run bench [name …]`: every claim about speed is a ratio, measured side by side in one run on one machine. */
+import { admission } from './admission.ts'
 import { apps } from './apps.ts'
 import { client } from './client.ts'
 import { coldStart } from './cold-start.ts'
@@ -25,6 +26,7 @@ const BENCHES: Record<string, () => Promise<string[]>> = {
   'mcp-call': mcpCall,
   mcp,
   'under-load': underLoad,
+  admission,
   'cold-start': coldStart,
   client,
   console: consolePages,

@@ -3,7 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { showQuota } from '../src/contracts/data-sources.ts'
 import { validateToken } from '../src/contracts/tokens.ts'
-import { QUEUE_LIMITS } from './call-queue.ts'
+import { FAIR_QUEUES } from '../src/contracts/fair-queues.ts'
+import { SLOW_MS } from './open-calls.ts'
 import {
   agentToken,
   callWhoAmI,
@@ -139,9 +140,9 @@ describe('a batch', () => {
     const startedAt = performance.now()
     const response = await post(system, 16)
     const text = await response.text()
-    expect(performance.now() - startedAt).toBeLessThan(3 * QUEUE_LIMITS.slowMs)
+    expect(performance.now() - startedAt).toBeLessThan(3 * SLOW_MS)
     expect(text.match(/ada@example.com/g)).toHaveLength(16)
-    expect(running.most).toBe(QUEUE_LIMITS.runningPerPerson)
+    expect(running.most).toBe(FAIR_QUEUES.mcpCalls.running.person)
   })
 
   test('is not answered when its token ends while it is counted', async () => {

@@ -2,12 +2,12 @@
 import { setTimeout } from 'node:timers/promises'
 import { httpClient, type CallOptions } from '../src/client/http-client.ts'
 import { ServiceError } from '../src/contracts/errors.ts'
+import { refusedCredentials } from '../src/trust/refused-credentials.ts'
 import type { Credential, McpPrincipal } from './authenticate.ts'
-import { callQueue, QUEUE_LIMITS, type OpenCalls } from './call-queue.ts'
 import type { McpDeps } from './dependencies.ts'
 import type { Message } from './message.ts'
 import { once } from './once.ts'
-import { refusedCredentials } from './refused-credentials.ts'
+import { createOpenCalls, OPEN_PER_CREDENTIAL, type OpenCalls } from './open-calls.ts'
 import type { RequestContext } from './request-context.ts'
 
 export type AdmittedCall = {
@@ -17,7 +17,7 @@ export type AdmittedCall = {
 }
 
 /** Of a batch, which only clients of early 2025 send: as many as a credential may have open. */
-export const BATCH_MAX = QUEUE_LIMITS.openPerCredential
+export const BATCH_MAX = OPEN_PER_CREDENTIAL
 
 /** Undefined when the token is not accepted. Throws RATE_LIMITED. */
 export type LimitCall = (
@@ -39,8 +39,8 @@ const floodDelayMs = () => 5_000 + Math.random() * 10_000
 const loadMessage = once(() => import('./message.ts'))
 
 export function callLimiter(deps: McpDeps): LimitCall {
-  const queue = callQueue()
-  const refused = refusedCredentials(deps.clock)
+  const openCalls = createOpenCalls()
+  const refused = refusedCredentials(() => deps.clock().getTime())
   const personOf = knownPersons()
   return async function limitCall(request, credential, as, answer) {
     // Before a turn is taken: whoever holds the body back keeps nobody waiting.
@@ -51,9 +51,11 @@ export function callLimiter(deps: McpDeps): LimitCall {
     try {
       const paused = refused.pausedSeconds(credential.key)
       if (paused > 0) throw new OverLimit(paused, false)
-      calls = queue.openCalls({ credential: credential.key, person: personOf.get(credential) }, count)
-      const turn = await calls?.turn(request.signal)
-      if (!calls || !turn) throw new OverLimit(1, false)
+      calls = openCalls({ credential: credential.key, person: personOf.get(credential) }, count)
+      if (!calls) throw new OverLimit(1, false)
+      const turn = await calls.turn(request.signal).catch(() => {
+        throw new OverLimit(1, false)
+      })
       const startedAt = performance.now()
       for (let counted = 0; counted < count; counted += 1) {
         principal = await credential.authenticate()
@@ -99,7 +101,6 @@ const eachInTurn =
   (calls: OpenCalls, signal: AbortSignal, isPrompt: boolean): RequestContext['inTurn'] =>
   async (work) => {
     const turn = await calls.turn(signal)
-    if (!turn) throw tooManyCalls(1)
     if (isPrompt) turn.yieldWhenSlow()
     try {
       return await work()

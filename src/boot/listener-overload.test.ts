@@ -13,6 +13,7 @@ import {
 } from '../../test/support/listening-services.ts'
 import type { Service } from '../client/service.ts'
 import { createMetrics, type Metrics } from '../observe/metrics.ts'
+import { ADMISSION_LIMITS, FORGOTTEN_PROXY, type AdmissionLimits } from './admission.ts'
 import type { Listening } from './listener.ts'
 
 const toClose: (() => Promise<unknown> | void)[] = []
@@ -74,49 +75,70 @@ const openRequests = async () => ({
 const until = (check: () => unknown) => vi.waitFor(check, { timeout: 20_000, interval: 5 })
 const statuses = (answers: string) => [...answers.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)
 
-/** One at a time, and the others wait; slow ones do not let them start. */
-const ONE = { running: 1, slowMs: 60_000 }
+/** One stranger at a time, and the others wait; slow ones do not let them start. */
+const oneAtATime = ({ waiting = 4_096, waitMs = 60_000 } = {}): Partial<AdmissionLimits> => {
+  const rules = {
+    ...ADMISSION_LIMITS.lanes.strangers,
+    running: { all: 1 },
+    waiting: { all: waiting },
+    waitMs,
+  }
+  return {
+    slowMs: { known: 60_000, strangers: 60_000 },
+    lanes: { ...ADMISSION_LIMITS.lanes, strangers: rules },
+  }
+}
 
 // Refusals
 
-test('a refusal is an error like any other, says when to come back, closes the connection, and is counted', async () => {
-  const { service, seen } = hangingService()
-  const { port } = await start({
-    services: { 'api-gateway': service },
-    env: { API_URL: 'https://api.example.com' },
-    limits: { ...ONE, waiting: 1 },
-  })
-  const headers = { host: 'api.example.com', 'x-request-id': 'of-the-client' }
-  for (let asked = 0; asked < 2; asked += 1) void ask(port, { headers }).catch(() => {})
-  await until(async () => expect(await openRequests()).toEqual({ open: 1, waiting: 1 }))
-  const agent = new Agent({ keepAlive: true })
-  toClose.push(() => agent.destroy())
-  const { status, body, headers: answered } = await ask(port, { headers, agent })
-  expect(status).toBe(503)
-  expect(JSON.parse(body)).toEqual({
-    error: {
-      code: 'OVERLOADED',
-      message: 'The server has too many requests at the moment; try again later',
-      request_id: 'of-the-client',
-    },
-  })
-  expect(answered).toMatchObject({
-    'content-type': 'application/json',
-    'retry-after': '5',
-    'x-request-id': 'of-the-client',
-    'cache-control': 'no-store',
-    'strict-transport-security': 'max-age=31536000',
-    connection: 'close',
-  })
-  expect(await refusals('line_full')).toBe(1)
-  expect(seen).toHaveLength(1)
-})
+test.each([
+  ['others of its network wait', '192.0.2.1', 429, 'RATE_LIMITED', 'Too many requests; try again later'],
+  [
+    'none does',
+    '192.0.2.9',
+    503,
+    'OVERLOADED',
+    'The server has too many requests at the moment; try again later',
+  ],
+])(
+  'a refusal where %s is an error like any other, says when to come back, closes the connection, and is counted',
+  async (_who, address, expected, code, message) => {
+    const { service, seen } = hangingService()
+    const { port } = await start({
+      services: { 'api-gateway': service },
+      env: { API_URL: 'https://api.example.com', TRUSTED_PROXIES: '127.0.0.1' },
+      limits: oneAtATime({ waiting: 1 }),
+    })
+    const from = (one: string) => ({
+      host: 'api.example.com',
+      'x-request-id': 'of-the-client',
+      'x-forwarded-for': one,
+    })
+    for (let asked = 0; asked < 2; asked += 1) void ask(port, { headers: from('192.0.2.1') }).catch(() => {})
+    await until(async () => expect(await openRequests()).toEqual({ open: 1, waiting: 1 }))
+    const agent = new Agent({ keepAlive: true })
+    toClose.push(() => agent.destroy())
+    const { status, body, headers: answered } = await ask(port, { headers: from(address), agent })
+    expect(status).toBe(expected)
+    expect(JSON.parse(body)).toEqual({ error: { code, message, request_id: 'of-the-client' } })
+    expect(answered).toMatchObject({
+      'content-type': 'application/json',
+      'retry-after': '1',
+      'x-request-id': 'of-the-client',
+      'cache-control': 'no-store',
+      'strict-transport-security': 'max-age=31536000',
+      connection: 'close',
+    })
+    expect(await refusals('line_full')).toBe(1)
+    expect(seen).toHaveLength(1)
+  },
+)
 
 test('whoever waited for too long is refused, and counted', async () => {
   const { service, seen, answers } = hangingService()
   const { port } = await start({
     services: { 'api-gateway': service },
-    limits: { running: 1, slowMs: 60_000, waitMs: 50 },
+    limits: oneAtATime({ waitMs: 50 }),
   })
   const [first, late] = [ask(port), ask(port)]
   await until(async () => expect(await openRequests()).toEqual({ open: 1, waiting: 1 }))
@@ -134,7 +156,7 @@ test('made-up credentials of one address neither fill the line nor take the turn
   const { port } = await start({
     services: { 'api-gateway': service },
     env: { TRUSTED_PROXIES: '127.0.0.1' },
-    limits: { ...ONE, waiting: 20 },
+    limits: oneAtATime({ waiting: 20 }),
   })
   const from = (address: string, path: string, authorization: string) =>
     ask(port, { path, headers: { authorization, 'x-forwarded-for': address } })
@@ -145,19 +167,19 @@ test('made-up credentials of one address neither fill the line nor take the turn
   await until(async () => expect(await openRequests()).toEqual({ open: 1, waiting: 20 }))
   const person = from('192.0.2.7', '/api/person', 'Bearer genuine')
   await until(async () => expect(await refusals('line_full')).toBe(10))
-  for (let answered = 0; answered < 3; answered += 1) {
+  for (let answered = 0; answered < 2; answered += 1) {
     await until(() => expect(answers.length).toBeGreaterThan(answered))
     answers[answered]!()
   }
   expect(await person).toMatchObject({ status: 200, body: 'whole' })
-  expect(seen.slice(0, 3)).toEqual(['/api/flood', '/api/flood', '/api/person'])
+  expect(seen.slice(0, 2)).toEqual(['/api/flood', '/api/person'])
 })
 
 const INTERNAL = { path: '/auth/sign-in', headers: { host: 'auth.internal:4000' } }
 const withInternal = (trusted: string, service: Service): ListeningServices => ({
   env: { AUTH_SERVICE_URL: 'http://auth.internal:4000', TRUSTED_PROXIES: trusted },
   services: { 'api-gateway': service, 'auth-service': saying('auth') },
-  limits: ONE,
+  limits: oneAtATime(),
 })
 
 test('health and our own services, from an address that is trusted, do not wait', async () => {
@@ -193,6 +215,26 @@ test('requests that do not end keep nobody waiting for long', async () => {
   await until(() => expect(seen.length).toBeGreaterThanOrEqual(32))
   expect((await other).body).toBe('auth')
   await until(() => expect(seen).toHaveLength(40))
+})
+
+test('forwarded addresses from a private one that nobody trusts are named once in the log', async () => {
+  const warned: unknown[] = []
+  const { port } = await start({ log: { warn: (event, fields) => void warned.push([event, fields]) } })
+  await ask(port)
+  expect(warned).toEqual([])
+  for (const name of ['x-forwarded-for', 'forwarded', 'x-forwarded-for'])
+    await ask(port, { headers: { [name]: '192.0.2.1' } })
+  expect(warned).toEqual([[FORGOTTEN_PROXY, expect.objectContaining({ proxy: '127.0.0.1' })]])
+})
+
+test('forwarded addresses from a proxy that is trusted are nothing to name', async () => {
+  const warned: string[] = []
+  const { port } = await start({
+    env: { TRUSTED_PROXIES: '127.0.0.1' },
+    log: { warn: (event) => void warned.push(event) },
+  })
+  await ask(port, { headers: { 'x-forwarded-for': '192.0.2.1' } })
+  expect(warned).toEqual([])
 })
 
 test('however many ask whether it is ready, the database is asked by one at a time', async () => {
@@ -283,7 +325,7 @@ test.each([
   'a request whose connection is %s before its turn leaves the line, and never starts',
   async (_how, leave) => {
     const { service, seen, answers } = hangingService()
-    const { port } = await start({ services: { 'api-gateway': service }, limits: ONE })
+    const { port } = await start({ services: { 'api-gateway': service }, limits: oneAtATime() })
     const first = ask(port, { path: '/api/first' })
     await until(() => expect(seen).toEqual(['/api/first']))
     const sockets = Array.from({ length: 5 }, () => open(port))

@@ -5,16 +5,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { getRequestListener } from '@hono/node-server'
 import { ADDRESS_HEADER, type Service } from '../client/service.ts'
 import { ERRORS, ServiceError } from '../contracts/errors.ts'
-import { networkOf } from '../contracts/network-of.ts'
 import { errorBody } from '../http/answer.ts'
 import { isLoopback, SERVICE_NAMES, type Config, type ServiceName } from './config.ts'
 import type { NodeHandler } from '../../oauth/connector/connector-handler.ts'
 import { answerHealth, isHealth, type Readiness } from '../http/health.ts'
 import { requestIdOf } from '../http/observe-request.ts'
-import type { RefusalReason } from '../observe/metrics.ts'
 import { NOT_FOUND_PAGE } from '../console/safe-next.ts'
+import { FORGOTTEN_PROXY } from './admission.ts'
 import { pipelinedRequests } from './pipelined-requests.ts'
-import { QUEUE_LIMITS, requestQueue } from './request-queue.ts'
 import { SERVICES } from './services.ts'
 import type { System } from './system.ts'
 import { bindPort, METRICS_PORT, OWN_PORT } from './try-ports.ts'
@@ -31,7 +29,8 @@ const KEEP_ALIVE_MS = 65_000
 /** A connection that was idle this long has no request on its way to us. */
 const IDLE_MS = 1_000
 
-const RETRY_SECONDS = 5
+/** Where requests of one connection are in each other's way. */
+const PIPELINED_RETRY_SECONDS = 5
 
 /** The mcp-server has turns of its own, and a call that waits for one must not be in the way of others. */
 const MCP_PATHS = SERVICES['mcp-server'].owns
@@ -42,8 +41,8 @@ const NO_HOST = 'none.invalid'
 /** RFC 6797: a year. Not for subdomains: those of the operator's domain are not ours to decide about. */
 const HSTS = 'max-age=31536000'
 
-export async function listen(system: System, limits = QUEUE_LIMITS): Promise<Listening> {
-  const { config, metrics } = system
+export async function listen(system: System): Promise<Listening> {
+  const { config, metrics, admission } = system
   let stopping = false
   const ready = shared(system.readiness)
   const readiness: Readiness = async () =>
@@ -57,49 +56,53 @@ export async function listen(system: System, limits = QUEUE_LIMITS): Promise<Lis
     hostname: NO_HOST,
   })
   const answering = new Set<ServerResponse>()
-  const queue = requestQueue(limits)
-  metrics?.observeOpenRequests(queue.counts)
+  metrics?.observeOpenRequests(admission.counts)
   const inOrder = pipelinedRequests()
   const server = createServer({ connectionsCheckingInterval: CHECK_MS }, (incoming, outgoing) => {
     if (httpsHosts.has(incoming.headers.host ?? '')) outgoing.setHeader('strict-transport-security', HSTS)
-    const refuse = (because: RefusalReason) => {
-      metrics?.observeRefusal(because)
-      answerOverloaded(incoming, outgoing)
-    }
     inOrder(incoming.socket, outgoing, {
-      start: () => receive(incoming, outgoing, refuse),
-      refuse: () => refuse('too_many_pipelined'),
+      start: () => receive(incoming, outgoing),
+      refuse() {
+        metrics?.observeRefusal('too_many_pipelined')
+        answerRefused(incoming, outgoing, 'OVERLOADED', PIPELINED_RETRY_SECONDS)
+      },
     })
   })
-  function receive(
-    incoming: IncomingMessage,
-    outgoing: ServerResponse,
-    refuse: (because: RefusalReason) => void,
-  ): void {
+  function receive(incoming: IncomingMessage, outgoing: ServerResponse): void {
     if (namesTwoHosts(incoming)) return answerTwoHosts(outgoing)
     const peer = plainAddress(incoming.socket.remoteAddress ?? 'unknown')
-    const address = clientAddress(peer, incoming, isProxy)
+    const isFromProxy = isProxy(peer)
+    const address = isFromProxy ? clientAddress(peer, incoming, isProxy) : peer
+    if (!isFromProxy && isForwarded(incoming) && isPrivate(peer) && admission.noticeProxy(peer)) {
+      system.log.warn(FORGOTTEN_PROXY, {
+        proxy: peer,
+        remedy: 'TRUSTED_PROXIES, see docs/operating.md#overload',
+      })
+    }
     setHeader(incoming, ADDRESS_HEADER, address)
     if (stopping) closeAfterAnswer(outgoing)
     answering.add(outgoing)
     const { headers } = incoming
     const path = pathOf(incoming)
-    const isUrgent = isHealth(path) || (isOtherServices(headers.host ?? '', config) && isProxy(peer))
+    const isUrgent = isHealth(path) || (isOtherServices(headers.host ?? '', config) && isFromProxy)
     const nodeHandler = nodeHandlerFor(system, incoming)
-    const over = queue.add({
-      address: networkOf(address),
+    const over = admission.add({
+      address,
       credential: headers.authorization ?? headers.cookie ?? '',
-      counts: !isUrgent && !MCP_PATHS.test(path),
+      hasOwnTurns: MCP_PATHS.test(path),
       isUrgent,
       start: () => void (nodeHandler ? nodeHandler.handle(incoming, outgoing) : handle(incoming, outgoing)),
-      refuse,
+      refuse({ because, isOwnDoing, retryAfterSeconds }) {
+        metrics?.observeRefusal(because)
+        answerRefused(incoming, outgoing, isOwnDoing ? 'RATE_LIMITED' : 'OVERLOADED', retryAfterSeconds)
+      },
     })
     outgoing.once('close', () => {
       answering.delete(outgoing)
       over()
     })
   }
-  server.on('connection', queue.connectionAccepted)
+  server.on('connection', admission.connectionAccepted)
   server.headersTimeout = HEADERS_MS
   server.requestTimeout = REQUEST_MS
   server.keepAliveTimeout = KEEP_ALIVE_MS
@@ -125,15 +128,20 @@ function shared<T>(ask: () => Promise<T>): () => Promise<T> {
 }
 
 /** On a connection that is closed afterwards: whoever sends too much does not get the next turn for free. */
-function answerOverloaded({ headers }: IncomingMessage, outgoing: ServerResponse): void {
+function answerRefused(
+  { headers }: IncomingMessage,
+  outgoing: ServerResponse,
+  code: 'OVERLOADED' | 'RATE_LIMITED',
+  retryAfterSeconds: number,
+): void {
   const requestId = requestIdOf(String(headers['x-request-id'] ?? ''), () => new Date())
-  const error = new ServiceError('OVERLOADED')
+  const error = new ServiceError(code)
   outgoing.writeHead(ERRORS[error.code].status, {
     'content-type': 'application/json',
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
     'x-request-id': requestId,
-    'retry-after': String(RETRY_SECONDS),
+    'retry-after': String(retryAfterSeconds),
     connection: 'close',
   })
   outgoing.end(JSON.stringify(errorBody(error, requestId)))
@@ -310,6 +318,9 @@ function withoutHeader(rawHeaders: readonly string[], name: string): string[] {
   return rest
 }
 
+const isForwarded = ({ headers }: IncomingMessage): boolean =>
+  headers['x-forwarded-for'] !== undefined || headers.forwarded !== undefined
+
 function proxyCheck(ranges: readonly string[]): (address: string) => boolean {
   const list = new BlockList()
   for (const range of ranges) {
@@ -320,6 +331,19 @@ function proxyCheck(ranges: readonly string[]): (address: string) => boolean {
   }
   return (address) => list.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')
 }
+
+/** Where no client from outside has its address: RFC 1918, 4193, 6598, link-local and loopback. */
+const isPrivate = proxyCheck([
+  '10.0.0.0/8',
+  '172.16.0.0/12',
+  '192.168.0.0/16',
+  '100.64.0.0/10',
+  '169.254.0.0/16',
+  '127.0.0.0/8',
+  'fc00::/7',
+  'fe80::/10',
+  '::1',
+])
 
 /** `/metrics` on a port of its own, loopback unless the operator opens it. */
 export async function listenForMetrics({ config, metrics }: System): Promise<Listening | undefined> {

@@ -12,6 +12,7 @@ import type { Readiness } from '../http/health.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { noTracing } from '../observe/tracing-port.ts'
+import { createAdmission, type Admission } from './admission.ts'
 import { createChannelAdapters } from './channel-adapters.ts'
 import type { Config, ServiceName } from './config.ts'
 import type { Running } from './running.ts'
@@ -32,6 +33,8 @@ export type System = {
   readonly readiness: Readiness
   readonly metrics: Metrics | undefined
   readonly log: Logger
+  /** When requests start, for every service that answers any. */
+  readonly admission: Admission
   /** Where the api-gateway runs. */
   readonly managed: Running['managed']
   readonly gateway: Running['gateway']
@@ -82,7 +85,13 @@ async function build(
     return part
   }
   const secrets = await readSecrets(config)
-  const observation = { log, clock: overrides.clock ?? (() => new Date()), ...(await observe(config)) }
+  const admission = createAdmission()
+  const observation = {
+    log,
+    admission,
+    clock: overrides.clock ?? (() => new Date()),
+    ...(await observe(config)),
+  }
   closers.push(() => observation.tracing.stop())
 
   // Loaded while the database opens in its own thread: a start takes as long as the slower of the two.
@@ -126,9 +135,10 @@ async function build(
     config,
     services: existing(running, 'service'),
     nodeHandlers: existing(running, 'nodeHandler'),
-    readiness: () => readiness(connection, migrations, running),
+    readiness: () => readiness(connection, migrations, running, admission),
     metrics: observation.metrics,
     log,
+    admission,
     managed: running.get('api-gateway')?.managed,
     gateway: running.get('api-gateway')?.gateway,
     auth: running.get('auth-service')?.auth,
@@ -213,15 +223,17 @@ async function readiness(
   connection: Connection | undefined,
   migrations: Awaited<ReturnType<typeof readMigrations>>,
   running: ReadonlyMap<ServiceName, Running>,
+  admission: Admission,
 ): ReturnType<Readiness> {
-  if (!connection) return { ready: true }
+  if (!connection) return { ready: true, warnings: admission.warnings() }
   try {
     const [isWritable, hasMigrations] = await inTime(
       Promise.all([mayWrite(connection), isMigrated(connection.sql, migrations)]),
     )
     if (!isWritable) return { ready: false, because: 'the database takes no writes' }
     if (!hasMigrations) return { ready: false, because: 'migrations are not applied' }
-    const warnings = [...running.values()].flatMap((service) => service.warnings?.() ?? [])
+    const ofServices = [...running.values()].flatMap((service) => service.warnings?.() ?? [])
+    const warnings = [...ofServices, ...admission.warnings()]
     return { ready: true, work: connection.listener.state(), warnings }
   } catch {
     return { ready: false, because: 'the database cannot be reached' }

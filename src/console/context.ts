@@ -58,6 +58,7 @@ export type ConsoleEnv = {
     form: FormData
     /** Shared with the service app around the console, which writes the log line: the request, its page, its failure. */
     requestId: string
+    identity: string
     route: string
     failure: unknown
   }

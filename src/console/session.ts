@@ -37,6 +37,7 @@ export async function requireSession(c: PageContext, next: Next): Promise<void> 
     const support = await supportSessionOf(c, fresh)
     c.set('session', await loadSession(c, fresh, support?.organization.id, support))
   }
+  c.set('identity', c.get('session')!.me.user.id)
   await next()
 }
 

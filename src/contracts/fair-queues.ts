@@ -3,7 +3,8 @@
  * until others want it: whoever has the fewest running is next. docs/architecture.md names the mechanism.
  */
 
-type QueueKey = 'organization' | 'person' | 'app'
+/** `network`: a /64, or an IPv4 address; `block` and `site`: the /56 and the /48 around it. */
+type QueueKey = 'organization' | 'person' | 'app' | 'network' | 'block' | 'site'
 
 export type QueueRules = {
   /** Turns go by the first, and among those of one by the next. */
@@ -41,7 +42,37 @@ const archivesRefused = {
   retryAfterSeconds: 5,
 } as const
 
+/** How many requests wait in a process, of each of the two kinds; they are in memory meanwhile. */
+const REQUESTS_WAITING = 4_096
+
 export const FAIR_QUEUES = {
+  /**
+   * Requests whose credential was validated before. An address has no share of its own, because nobody knows what it stands
+   * for: a person, an office, or everybody behind a proxy that is not in TRUSTED_PROXIES.
+   */
+  requests: {
+    keys: ['network', 'person'],
+    running: { all: 32 },
+    waiting: { all: REQUESTS_WAITING },
+    waitMs: 15_000,
+  },
+  /** Without a credential, or with one that nobody has looked at yet: anybody can make up thousands. */
+  strangerRequests: {
+    keys: ['site', 'block', 'network'],
+    running: { all: 16, site: 8, block: 6, network: 4 },
+    waiting: { all: REQUESTS_WAITING },
+    waitMs: 15_000,
+  },
+  /**
+   * Calls of assistants, once it is known whose they are. Of one person fewer run than a credential may have open, so that
+   * neither an agent that calls in parallel nor many of them delay another person's.
+   */
+  mcpCalls: {
+    keys: ['person'],
+    running: { all: 32, person: 2 },
+    waitMs: 15_000,
+    refusal: { full: 'Too many calls; try again later', retryAfterSeconds: 1 },
+  },
   /** Calls of the embeddings endpoint. */
   embeddingCalls: {
     keys: ['organization', 'person'],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { networkOf } from './network-of.ts'
+import { networkOf, networksAround } from './network-of.ts'
 
 test.each([
   ['2001:db8:1:2::1', '2001:db8:1:2::/64'],
@@ -16,4 +16,15 @@ test.each([
   ['', ''],
 ])('%s counts as %s', (address, network) => {
   expect(networkOf(address)).toBe(network)
+})
+
+test.each([
+  ['2001:db8:1:2::/64', '2001:db8:1:0::/56', '2001:db8:1::/48'],
+  ['2001:db8:1:12ff::/64', '2001:db8:1:1200::/56', '2001:db8:1::/48'],
+  ['2001:db8:1:1300::/64', '2001:db8:1:1300::/56', '2001:db8:1::/48'],
+  ['192.0.2.7', '192.0.2.7', '192.0.2.7'],
+  ['::ffff:c000:207', '::ffff:c000:207', '::ffff:c000:207'],
+  ['unknown', 'unknown', 'unknown'],
+])('around %s are %s and %s', (network, block, site) => {
+  expect(networksAround(network)).toEqual({ block, site })
 })

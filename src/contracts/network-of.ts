@@ -8,3 +8,11 @@ export function networkOf(address: string): string {
   const zeros = Array.from({ length: 8 - before.length - after.length }, () => '0')
   return `${[...before, ...zeros, ...after].slice(0, 4).join(':')}::/64`
 }
+
+/** The /56 and the /48 around a network: what providers give one customer. Around an IPv4 address there is only itself. */
+export function networksAround(network: string): { readonly block: string; readonly site: string } {
+  if (!network.endsWith('::/64')) return { block: network, site: network }
+  const [a, b, c, d] = network.slice(0, -'::/64'.length).split(':')
+  const upper = (Number.parseInt(d!, 16) & 0xff00).toString(16)
+  return { block: `${a}:${b}:${c}:${upper}::/56`, site: `${a}:${b}:${c}::/48` }
+}

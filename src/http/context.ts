@@ -13,6 +13,8 @@ export type HttpEnv = {
     /** The name of the operation or page, for logs and metrics; never the path, which may hold a secret. */
     route: string
     principal: Principal | undefined
+    /** Whose credential it showed, where that is no principal: of a page. */
+    identity?: string
     /** Ends when nobody waits for the answer any more. */
     deadline?: Deadline
     /** Another service logs the same request in more detail. */

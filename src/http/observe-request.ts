@@ -13,8 +13,17 @@ export type Observation = {
   readonly metrics: Metrics | undefined
   readonly tracing: Tracing
   readonly clock: Clock
+  /** Left out where nothing listens. */
+  readonly admission?: AdmissionPort
   /** Left out: DEADLINE_MS. */
   readonly deadlineMs?: number
+}
+
+/** What decides when requests start learns here whose they are. */
+export type AdmissionPort = {
+  validated(credential: string, identity: string): void
+  refused(credential: string): void
+  warnings(): readonly string[]
 }
 
 /** Request ids of clients are taken over, as long as they cannot forge a log line. */

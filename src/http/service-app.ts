@@ -17,6 +17,8 @@ export function createServiceApp(service: string, observation: Observation): Ser
     c.set('requestId', requestIdOf(c.req.header('x-request-id'), observation.clock))
     c.set('address', c.req.header(ADDRESS_HEADER) ?? 'unknown')
     c.set('route', 'unmatched')
+    // Read first: the MCP server takes it out of the request.
+    const credential = c.req.header('authorization') ?? c.req.header('cookie')
     await observe(
       service,
       observation,
@@ -31,6 +33,7 @@ export function createServiceApp(service: string, observation: Observation): Ser
         })
         c.res.headers.set('x-request-id', c.get('requestId'))
         c.res.headers.set('x-content-type-options', 'nosniff')
+        if (credential !== undefined) tellAdmission(c, observation, credential)
         return c.res.status
       },
     )
@@ -38,6 +41,13 @@ export function createServiceApp(service: string, observation: Observation): Ser
   app.notFound((c) => answerError(c, notFound(), formatOf(c)))
   app.onError((error, c) => answerError(c, error, formatOf(c)))
   return app
+}
+
+/** By the credential that the listener saw, which may be a cookie. */
+function tellAdmission(c: HttpContext, { admission }: Observation, credential: string): void {
+  const { principal, identity = principal?.userId ?? principal?.tokenId } = c.var
+  if (c.res.status === 401) admission?.refused(credential)
+  else if (identity !== undefined) admission?.validated(credential, identity)
 }
 
 const formatOf = (c: HttpContext) => formatFor(c.req.header('accept'), 'json')

@@ -1,7 +1,7 @@
 /** The skill texts agree with the product: commands, codes, limits, tools, paths and instructions to connect. */
 import { countTokens } from 'gpt-tokenizer/encoding/cl100k_base'
 import { describe, expect, test } from 'vitest'
-import { QUEUE_LIMITS } from '../../mcp/call-queue.ts'
+import { OPEN_PER_CREDENTIAL } from '../../mcp/open-calls.ts'
 import { TOOLS } from '../../mcp/tools.ts'
 import { SETTINGS } from '../../src/boot/config.ts'
 import { COMMANDS, GLOBAL_OPTIONS, ROOT_OPTIONS } from '../../src/cli/command-table.ts'
@@ -243,7 +243,7 @@ const PROMISES: readonly { says: string; in: readonly string[] }[] = [
     ],
   },
   {
-    says: `${SETTINGS.MCP_CALLS_PER_MINUTE.default} a minute, ${QUEUE_LIMITS.openPerCredential} at once`,
+    says: `${SETTINGS.MCP_CALLS_PER_MINUTE.default} a minute, ${OPEN_PER_CREDENTIAL} at once`,
     in: ['svc-ai-gateway/references/limits-and-activity.md'],
   },
   { says: `${SETTINGS.QUESTIONS_PER_MINUTE.default} questions a minute`, in: ['svc/SKILL.md'] },

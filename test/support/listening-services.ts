@@ -2,9 +2,9 @@
 import { request, type Agent, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { ADMISSION_LIMITS, createAdmission, type AdmissionLimits } from '../../src/boot/admission.ts'
 import { readConfig, type ServiceName } from '../../src/boot/config.ts'
 import { listen, type Listening } from '../../src/boot/listener.ts'
-import { QUEUE_LIMITS, type QueueLimits } from '../../src/boot/request-queue.ts'
 import type { System } from '../../src/boot/system.ts'
 import type { Service } from '../../src/client/service.ts'
 import type { Metrics } from '../../src/observe/metrics.ts'
@@ -15,7 +15,8 @@ export type ListeningServices = {
   services?: Partial<Record<ServiceName, Service>>
   readiness?: System['readiness']
   metrics?: Metrics
-  limits?: Partial<QueueLimits>
+  limits?: Partial<AdmissionLimits>
+  log?: Pick<System['log'], 'warn'>
 }
 
 /** Services that only say their name; `port` is known beforehand because addresses are made of it. */
@@ -25,6 +26,7 @@ export async function startListener({
   readiness,
   metrics,
   limits,
+  log = { warn() {} },
 }: ListeningServices = {}): Promise<Listening> {
   const named = services ?? {
     'api-gateway': saying('gateway'),
@@ -38,8 +40,10 @@ export async function startListener({
     nodeHandlers: new Map(),
     readiness: readiness ?? (async () => ({ ready: true })),
     metrics,
+    log,
+    admission: createAdmission({ ...ADMISSION_LIMITS, ...limits }),
   } as unknown as System
-  return listen(system, { ...QUEUE_LIMITS, ...limits })
+  return listen(system)
 }
 
 export const saying =

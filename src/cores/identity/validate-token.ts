@@ -13,6 +13,7 @@ import type { PersonValidation, WorkloadValidation } from '../../contracts/token
 import { ACTOR_ASSERTION_TYPE, type Actor, type ActorAssertions } from '../../trust/actor-assertion.ts'
 import { apiTokenHash, isApiToken } from '../../trust/api-token.ts'
 import { jwtType } from '../../trust/hs256.ts'
+import { refusedCredentials } from '../../trust/refused-credentials.ts'
 import { isServiceAccountToken } from '../../trust/service-account-token.ts'
 import { CLI_TOKEN_TYPE, USER_TOKEN_TYPE } from '../../trust/user-token.ts'
 import { recordAudit } from '../record-audit.ts'
@@ -470,13 +471,22 @@ const tokenById = preparedQuery((db) =>
   ).prepare('token_by_id'),
 )
 
+/** A secret that opened nothing a moment ago is not looked for again: none that does is ever found out by asking for it. */
+const unknownSecrets = refusedCredentials()
+const UNKNOWN_SECONDS = 5
+
 async function liveToken(
   { db, clock }: ValidationDeps,
   query: typeof tokenBySecret,
   which: Record<string, string | number>,
 ) {
+  const digest = String(which['secretHash'] ?? '')
+  if (unknownSecrets.pausedSeconds(digest) > 0) throw refused()
   const [found] = await query(db).execute({ ...which, now: clock().toISOString() })
-  if (!found) throw refused()
+  if (!found) {
+    if (digest !== '') unknownSecrets.refuse(digest, UNKNOWN_SECONDS, true)
+    throw refused()
+  }
   const { row, role, membershipId, user, org, retryAfterSeconds } = found
   return {
     row,

@@ -3,7 +3,7 @@ import { refusedCredentials } from './refused-credentials.ts'
 
 function atTime() {
   let now = 0
-  const refused = refusedCredentials(() => new Date(now))
+  const refused = refusedCredentials(() => now)
   return { ...refused, advance: (seconds: number) => (now += seconds * 1000) }
 }
 
