@@ -2,7 +2,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import Provider, { errors, type Adapter, type AdapterPayload } from 'oidc-provider'
 import type { Transaction } from '../../db/connect.ts'
-import { and, eq, gt, inArray, isNull, max, or, sql } from '../../db/drizzle.ts'
+import { and, eq, exists, gt, inArray, isNull, max, or, sql } from '../../db/drizzle.ts'
 import { platformAccessGrants, platformOauthClients } from '../../db/schema.ts'
 import { ADDRESS_HEADER } from '../../src/client/service.ts'
 import { DYNAMIC_CLIENTS } from '../../src/contracts/limits.ts'
@@ -78,11 +78,7 @@ export function clientAdapter(deps: ConnectorDeps): Adapter {
         // Registrations are serialized: otherwise two at once could exceed the limits.
         await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('svc dynamic registration', 0))`)
         const known = registrationHash && (await findSame(deps, tx, registrationHash))
-        if (known) {
-          await keepForApproval(deps, tx, known)
-          report({ clientId: known })
-          return
-        }
+        if (known) return report({ clientId: known })
         await evictFor(deps, tx, newcomer)
         const now = clock()
         await tx.insert(platformOauthClients).values({
@@ -181,14 +177,6 @@ async function findSame(deps: ConnectorDeps, tx: Transaction, hash: string): Pro
   return rows[0]?.clientId
 }
 
-/** Whoever gets it again has as long to approve it as somebody new. */
-async function keepForApproval({ clock }: ConnectorDeps, tx: Transaction, clientId: string): Promise<void> {
-  await tx
-    .update(platformOauthClients)
-    .set({ lastUsedAt: clock() })
-    .where(eq(platformOauthClients.clientId, clientId))
-}
-
 async function evictFor(deps: ConnectorDeps, tx: Transaction, newcomer: Newcomer): Promise<void> {
   const evictions = chooseEvictions(await activeSlots(deps, tx), newcomer, deps.clock())
   if ('problem' in evictions) {
@@ -207,7 +195,6 @@ function activeSlots(deps: ConnectorDeps, tx: Transaction): Promise<Slot[]> {
       originKey: platformOauthClients.originKey,
       registeredFrom: platformOauthClients.registeredFrom,
       createdAt: platformOauthClients.createdAt,
-      lastUsedAt: platformOauthClients.lastUsedAt,
       expiresAt: platformOauthClients.expiresAt,
       grantsUntil: max(platformAccessGrants.expiresAt),
     })
@@ -220,7 +207,7 @@ function activeSlots(deps: ConnectorDeps, tx: Transaction): Promise<Slot[]> {
     .groupBy(platformOauthClients.clientId)
 }
 
-/** 30 days from the last use; written at most once a day. */
+/** 30 days from the last use while somebody approves of it; written at most once a day. */
 async function extendExpiry(
   deps: ConnectorDeps,
   row: typeof platformOauthClients.$inferSelect,
@@ -228,8 +215,12 @@ async function extendExpiry(
   if (row.expiresAt === null) return
   const until = new Date(deps.clock().getTime() + DYNAMIC_CLIENTS.seconds * 1000)
   if (until.getTime() - row.expiresAt.getTime() < 24 * 60 * 60 * 1000) return
+  const approval = deps.db
+    .select({ id: platformAccessGrants.id })
+    .from(platformAccessGrants)
+    .where(and(eq(platformAccessGrants.clientId, row.clientId), isLiveGrant(deps)))
   await deps.db
     .update(platformOauthClients)
     .set({ expiresAt: until, lastUsedAt: deps.clock() })
-    .where(eq(platformOauthClients.clientId, row.clientId))
+    .where(and(eq(platformOauthClients.clientId, row.clientId), exists(approval)))
 }

@@ -16,7 +16,6 @@ function slot(over: Partial<Slot> = {}): Slot {
     originKey: `https://app-${made}.example`,
     registeredFrom: `192.0.2.${made}`,
     createdAt: at(-DAY),
-    lastUsedAt: null,
     expiresAt: at(29 * DAY),
     grantsUntil: null,
     ...over,
@@ -25,7 +24,12 @@ function slot(over: Partial<Slot> = {}): Slot {
 const slots = (count: number, over: (i: number) => Partial<Slot> = () => ({})) =>
   Array.from({ length: count }, (_, i) => slot(over(i)))
 const granted = { grantsUntil: at(300 * DAY) }
-const newcomer = { originKey: 'https://new.example', registeredFrom: '198.51.100.1' }
+const newcomer = { originKey: 'https://new.example', registeredFrom: '2001:db8:1:100::/64' }
+/** Of the newcomer's /56, and of its /48 beyond that, in a /64 each. */
+const inBlock = (i: number) => ({
+  registeredFrom: `2001:db8:1:1${(i + 1).toString(16).padStart(2, '0')}::/64`,
+})
+const inSite = (i: number) => ({ registeredFrom: `2001:db8:1:${(i + 2).toString(16)}00::/64` })
 const evictions = (all: readonly Slot[]) => chooseEvictions(all, newcomer, NOW)
 
 describe('below the limits nobody gives way', () => {
@@ -37,6 +41,8 @@ describe('below the limits nobody gives way', () => {
       '19 of the address',
       slots(DYNAMIC_CLIENTS.perAddress - 1, () => ({ registeredFrom: newcomer.registeredFrom })),
     ],
+    ['29 of the /56', slots(DYNAMIC_CLIENTS.perBlock - 1, (i) => inBlock(i))],
+    ['39 of the /48', slots(DYNAMIC_CLIENTS.perSite - 1, (i) => inSite(i))],
   ])('%s', (_what, all) => expect(evictions(all)).toEqual({ evicted: [] }))
 })
 
@@ -65,6 +71,58 @@ describe('who gives way', () => {
     const next = slots(2, () => ({ registeredFrom: '203.0.113.10' }))
     const others = slots(38, () => ({ createdAt: at(-20 * DAY) }))
     expect(evictions([...others, ...busiest, ...next])).toEqual({ evicted: [next[0]!.clientId] })
+  })
+
+  const young = { createdAt: at(0) }
+
+  test('of all, one of the network with the most unapproved ones at once, however young', () => {
+    const flood = slots(60, (i) => ({ registeredFrom: '203.0.113.9', createdAt: at(i - 60) }))
+    const others = slots(40, () => young)
+    expect(evictions([...others, ...flood])).toEqual({ evicted: [flood[0]!.clientId] })
+    const approved = slots(59, () => ({ registeredFrom: '203.0.113.9', ...granted }))
+    const two = slots(2, () => ({ registeredFrom: '203.0.113.10', ...young }))
+    expect(evictions([...approved, ...two, ...others.slice(1)])).toEqual({ evicted: [two[0]!.clientId] })
+  })
+
+  test('many networks of one /48 are one that has most', () => {
+    const flood = slots(30, (i) => ({ registeredFrom: `2001:db8:2:${i}::/64`, ...young }))
+    const others = slots(70, () => young)
+    expect(evictions([...others, ...flood])).toEqual({ evicted: [flood[0]!.clientId] })
+  })
+
+  test('of an origin, one of the network that took it', () => {
+    const taken = slots(DYNAMIC_CLIENTS.perOrigin, () => ({
+      originKey: newcomer.originKey,
+      registeredFrom: '203.0.113.9',
+      ...young,
+    }))
+    expect(evictions(taken)).toEqual({ evicted: [taken[0]!.clientId] })
+  })
+
+  test('where nobody has more than the newcomer would, none before it is ten minutes old', () => {
+    const each = slots(DYNAMIC_CLIENTS.active, () => young)
+    expect(evictions(each)).toEqual({
+      problem: 'the server has 100 active registrations',
+      retryAfterSeconds: UNUSED,
+    })
+    const own = slots(DYNAMIC_CLIENTS.perAddress, () => ({
+      registeredFrom: newcomer.registeredFrom,
+      ...young,
+    }))
+    expect(evictions(own)).toMatchObject({ retryAfterSeconds: UNUSED })
+  })
+
+  test.each([
+    ['/56', DYNAMIC_CLIENTS.perBlock, inBlock],
+    ['/48', DYNAMIC_CLIENTS.perSite, inSite],
+  ])('of a %s that has all it may, the /64 with the most, or else nobody yet', (size, max, within) => {
+    const each = slots(max, (i) => ({ ...within(i), ...young }))
+    expect(evictions(each)).toEqual({
+      problem: `this ${size} has ${max} active registrations`,
+      retryAfterSeconds: UNUSED,
+    })
+    const two = slots(max, (i) => ({ ...within(Math.min(i, max - 2)), ...young }))
+    expect(evictions(two)).toEqual({ evicted: [two[max - 2]!.clientId] })
   })
 
   test('one for the origin and one for the address, where no single one serves both', () => {

@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { notFound } from '../../src/contracts/errors.ts'
 import { evictRegistration as operation } from '../../src/contracts/grants.ts'
 import type { Output } from '../../src/contracts/operations.ts'
-import { PAGE_MAX } from '../../src/contracts/limits.ts'
+import { DYNAMIC_CLIENTS, PAGE_MAX } from '../../src/contracts/limits.ts'
 import { evictRegistration, listRegistrations } from '../../src/cores/grants/index.ts'
 import { operatorPrincipal } from '../../src/http/authenticate.ts'
 import type { HttpContext } from '../../src/http/context.ts'
@@ -21,7 +21,7 @@ export const showRegistrations = operatorPage('registrations', async (deps, c) =
   const cursor = c.req.query('cursor')
   const list = await listRegistrations(deps)(operatorPrincipal(c), { limit: PAGE_MAX, cursor })
   return {
-    lead: `${list.slots.used} of ${list.slots.total} slots are used. An origin has ${list.slots.per_origin}, an address ${list.slots.per_address}.`,
+    lead: `${list.slots.used} of ${list.slots.total} slots are used. An origin has ${list.slots.per_origin}, an address ${list.slots.per_address}, a /56 ${DYNAMIC_CLIENTS.perBlock}, a /48 ${DYNAMIC_CLIENTS.perSite}.`,
     body: html`${list.addresses.length > 0 && card('Slots by address', addressList(list))}
       ${list.registrations.map((one) => registrationCard(deps, c, one))}
       ${list.next_cursor && linkButton(`${PATH}?cursor=${list.next_cursor}`, 'Next page', 'quiet')}`,

@@ -40,7 +40,15 @@ export const CLI_SESSION_SECONDS = 90 * 24 * 60 * 60
 export const CLI_ACCESS_TOKEN_SECONDS = 60 * 60
 
 /** contract, Limits: dynamic client registration, at most 100 active, 5 per origin, 30 days; decisions: 20 per address. */
-export const DYNAMIC_CLIENTS = { active: 100, perOrigin: 5, perAddress: 20, seconds: 30 * 24 * 60 * 60 }
+export const DYNAMIC_CLIENTS = {
+  active: 100,
+  perOrigin: 5,
+  /** Of a /64 or an IPv4 address, and of the /56 and the /48 around it. */
+  perAddress: 20,
+  perBlock: 30,
+  perSite: 40,
+  seconds: 30 * 24 * 60 * 60,
+}
 /** decisions: one without a live grant gives way after ten minutes. */
 export const DYNAMIC_CLIENT_UNUSED_SECONDS = 10 * 60
 
