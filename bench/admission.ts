@@ -1,9 +1,11 @@
 /** How much slower an assistant's call is while somebody floods the server, and what it costs that it is not slower still. */
+import { setImmediate as turn } from 'node:timers/promises'
+import { createAdmission } from '../src/boot/admission.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 import { newDatabase, startOurs, tokenFor } from './connector.ts'
 import type { Flood } from './flood.ts'
 import { bodyOf, messageSender, WHOAMI } from './mcp.ts'
-import { file, inTemporaryFolder, run, untilSays, type Program } from './programs.ts'
+import { cpuSeconds, file, inTemporaryFolder, median, run, untilSays, type Program } from './programs.ts'
 import { roundsOf, sized } from './sizes.ts'
 import { p50, timed } from './timing.ts'
 
@@ -12,6 +14,9 @@ const WARM = sized(3_000, 10)
 const CALLS = sized(100, 5)
 const CONNECTIONS = sized(200, 20)
 const TARGETS = { another: 3, 'the same': 5 }
+/** Of the CPU time of a call. */
+const SHARE_TARGET = 0.03
+const ADMITTED = sized(20_000, 100)
 
 /** RFC 5737: nobody's. The server takes the bench for a proxy. */
 const ASSISTANT = '198.51.100.7'
@@ -37,7 +42,7 @@ export const admission = () =>
       const [code] = await ours.codes(1)
       const { access_token: token } = await tokenFor(ours, code!)
       const { call, close } = messageSender(ours.resource, token, WHOAMI, { 'x-forwarded-for': ASSISTANT })
-      const lines = await measure(ours.origin, call)
+      const lines = await measure(ours.origin, ours.program, call)
       close()
       return lines
     } finally {
@@ -46,8 +51,12 @@ export const admission = () =>
     }
   })
 
-async function measure(origin: string, call: () => Promise<void>): Promise<string[]> {
+async function measure(origin: string, program: Program, call: () => Promise<void>): Promise<string[]> {
   for (let made = 0; made < WARM; made++) await call()
+  const cpu = cpuSeconds(program)
+  for (let made = 0; made < WARM; made++) await call()
+  const callMs = ((cpuSeconds(program) - cpu) * 1000) / WARM
+  const share = (await admissionMs()) / callMs
   const floods = Object.entries(PATHS).flatMap(([path, asked]) =>
     Object.keys(TOKENS).flatMap((token) =>
       Object.keys(ADDRESSES).map((address) => ({ path, asked, token, address, ratios: [] as number[] })),
@@ -63,7 +72,8 @@ async function measure(origin: string, call: () => Promise<void>): Promise<strin
     }
   }
   return [
-    `whoami    quiet: p50 ${p50(quiet).toFixed(2)} ms`,
+    `whoami     quiet: p50 ${p50(quiet).toFixed(2)} ms, ${callMs.toFixed(2)} ms CPU, of which admission is ` +
+      `${(share * 100).toFixed(2)} % (target ${SHARE_TARGET * 100} %: ${share <= SHARE_TARGET ? 'met' : 'missed'})`,
     ...floods.map(({ path, token, address, ratios }) => {
       const [ratio, target] = [p50(ratios), TARGETS[address]]
       return (
@@ -72,6 +82,43 @@ async function measure(origin: string, call: () => Promise<void>): Promise<strin
       )
     }),
   ]
+}
+
+/** CPU time of admitting one request of somebody who is known, without what the turn of the event loop itself takes. */
+async function admissionMs(): Promise<number> {
+  const { add, validated } = createAdmission()
+  const credential = `Bearer ${'x'.repeat(600)}`
+  const request = {
+    address: ASSISTANT,
+    credential,
+    hasOwnTurns: true,
+    isUrgent: false,
+    start() {},
+    refuse() {
+      throw new Error('it was refused')
+    },
+  }
+  const admitOne = () => {
+    const over = add(request)
+    validated(credential, 'usr')
+    over()
+  }
+  const times = [admitOne, () => {}, admitOne, () => {}]
+  const measured: number[][] = [[], []]
+  for (let round = 0; round < 5; round++) {
+    for (const [at, work] of times.entries()) measured[at % 2]!.push(await cpuMsOf(work))
+  }
+  return median(measured[0]!) - median(measured[1]!)
+}
+
+async function cpuMsOf(work: () => void): Promise<number> {
+  const before = process.cpuUsage()
+  for (let made = 0; made < ADMITTED; made++) {
+    work()
+    await turn()
+  }
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / 1000 / ADMITTED
 }
 
 type Measured = {
@@ -105,7 +152,6 @@ async function during<T>(
     await untilSays('flooding', program)
     return await work()
   } finally {
-    if (process.env['BENCH_VERBOSE']) console.error(path, token, address, program.output())
     await program.stop()
   }
 }

@@ -2,7 +2,7 @@
 import { html } from 'hono/html'
 import { notFound, ServiceError } from '../../src/contracts/errors.ts'
 import type { HttpContext } from '../../src/http/context.ts'
-import { button, inputField, problemNotice } from '../../src/pages/parts.ts'
+import { button, inputField, notice, problemNotice } from '../../src/pages/parts.ts'
 import type { Content } from '../../src/pages/skeleton.ts'
 import { hiddenFields, readForm } from '../browser-session.ts'
 import type { AuthDeps } from '../dependencies.ts'
@@ -26,7 +26,12 @@ export const operatorPage =
     if (deps.operatorToken === undefined) throw notFound()
     if (!isOperator(deps, c)) return tokenPage(deps, c, name)
     const { lead, body } = await show(deps, c)
-    return page(c, { title: OPERATOR_PAGES[name].title, lead, body: html`${links(name)} ${body}` })
+    const warnings = deps.admission?.warnings().map((text) => notice('problem', text))
+    return page(c, {
+      title: OPERATOR_PAGES[name].title,
+      lead,
+      body: html`${links(name)} ${warnings} ${body}`,
+    })
   }
 
 const links = (current: OperatorPage) =>

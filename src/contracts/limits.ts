@@ -52,6 +52,9 @@ export const DYNAMIC_CLIENTS = {
 /** decisions: one without a live grant gives way after ten minutes. */
 export const DYNAMIC_CLIENT_UNUSED_SECONDS = 10 * 60
 
+/** A secret that opened nothing is refused again for so long, without being looked for. */
+export const UNKNOWN_CREDENTIAL_SECONDS = 5
+
 /** Of the public cards of the MCP endpoints, of an address in one process; readers may keep them for an hour. */
 export const SERVER_CARDS_PER_ADDRESS = { count: 120, seconds: 60 }
 export const SERVER_CARD_CACHE_SECONDS = 60 * 60

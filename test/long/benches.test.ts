@@ -16,6 +16,10 @@ const SAYS: Record<string, readonly RegExp[]> = {
   'mcp-call': [/^ {2}Postgres +whoami .* on top$/m, /^ {2}embedded +whoami .* on top$/m],
   mcp: [/^ {2}whoami of svc to the echo +\S+x requests\/s/m],
   'under-load': [/^ {2}svc +.* p99\/p50 \S+,/m, /^ {2}ratio +calls p50 \S+x, p99 \S+x/m],
+  admission: [
+    /^ {2}whoami .* of which admission is \S+ %/m,
+    /^ {2}\/platform +no token, .* \S+x \(target 3x:/m,
+  ],
   'cold-start': [/^ {2}ratio +\S+x/m, /^ {2}first start +\S+ s of CPU/m],
   client: [/^ {2}svc status .*\S+x/m],
   console: [/^ {2}\/console\/activity .* \S+x;/m],

@@ -34,6 +34,8 @@ export const doctor: Run = async (ctx, input) => {
   let exit = 0
   try {
     await runChecks(ctx, (check) => checks.push(check))
+    // Of the server: whoever runs it has to do something, although all of the above works.
+    if (checks.some(({ ok }) => !ok)) exit = ERRORS.UNEXPECTED.exit
   } catch (error) {
     if (!(error instanceof CheckFailed)) throw error
     exit = exitCodeOf(error.error)
@@ -103,8 +105,12 @@ async function runChecks(ctx: CommandContext, report: (check: Check) => void): P
     }
     return [`${context.apiUrl.origin} is up (${ms} ms)`, { response, startedAt, ms }]
   })
-  const work = await readWork(new URL('/readyz', context.apiUrl), { timeoutMs: settings.timeoutMs, proxy })
+  const { work, warnings } = await readReadiness(new URL('/readyz', context.apiUrl), {
+    timeoutMs: settings.timeoutMs,
+    proxy,
+  })
   if (work) report({ check: 'work', ok: true, message: WORK[work] })
+  for (const message of warnings) report({ check: 'server', ok: false, message, hint: WARNING_HINT })
   await step('clock', async () => [clockMessage(health), undefined])
   const me = await step('token', async () => {
     const who = await ctx.callOperation('whoAmI', {})
@@ -128,18 +134,25 @@ const WORK = {
   polling: 'polling, the server looks for it now and then (DATABASE_LISTEN_URL)',
 } as const
 
-/** Undefined: it does not say, because it is older, or answers nobody outside, or has just started. */
-async function readWork(
+const WARNING_HINT = 'Whoever runs the server finds it in its log, with what to do.'
+
+type Readiness = { readonly work?: keyof typeof WORK; readonly warnings: readonly string[] }
+
+/** Nothing of what it does not say, because it is older, or answers nobody outside, or has just started. */
+async function readReadiness(
   url: URL,
   options: { timeoutMs: number; proxy: Proxy | undefined },
-): Promise<keyof typeof WORK | undefined> {
+): Promise<Readiness> {
   try {
     const headers = { accept: 'application/json', 'user-agent': USER_AGENT }
     const { body } = await sendRequest(url, { method: 'GET', headers, ...options })
-    const { work } = JSON.parse(body) as { work?: unknown }
-    return work === 'listening' || work === 'polling' ? work : undefined
+    const { work, warnings } = JSON.parse(body) as { work?: unknown; warnings?: unknown }
+    return {
+      ...((work === 'listening' || work === 'polling') && { work }),
+      warnings: Array.isArray(warnings) ? warnings.filter((one) => typeof one === 'string') : [],
+    }
   } catch {
-    return undefined
+    return { warnings: [] }
   }
 }
 

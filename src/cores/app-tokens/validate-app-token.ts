@@ -5,9 +5,10 @@
 import { and, eq, gt, isNull, or, sql } from '../../../db/drizzle.ts'
 import { appTokens } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
-import { APP_TOKEN_CALLS } from '../../contracts/limits.ts'
+import { APP_TOKEN_CALLS, UNKNOWN_CREDENTIAL_SECONDS } from '../../contracts/limits.ts'
 import type { AppScope } from '../../contracts/scopes.ts'
 import { appTokenHash, organizationOfToken } from '../../trust/app-token.ts'
+import { refusedCredentials } from '../../trust/refused-credentials.ts'
 import { isOfEpoch, readKeyEpoch } from '../key-epoch.ts'
 import type { Storage } from '../dependencies.ts'
 
@@ -25,6 +26,9 @@ type ValidationDeps = Storage & {
 
 const refused = () => new ServiceError('UNAUTHENTICATED')
 
+/** A secret that opened nothing a moment ago is not looked for again. */
+const unknownSecrets = refusedCredentials()
+
 /** A leaky bucket, as in throttle.ts. */
 const STEP_SECONDS = APP_TOKEN_CALLS.seconds / APP_TOKEN_CALLS.count
 const CAPACITY_SECONDS = APP_TOKEN_CALLS.seconds - STEP_SECONDS
@@ -34,14 +38,15 @@ export const validateAppToken =
   async (token: string): Promise<ValidatedAppToken> => {
     const orgId = organizationOfToken(token)
     if (orgId === undefined || servedOrganizations?.has(orgId) === false) throw refused()
+    const secretHash = appTokenHash(token)
+    if (unknownSecrets.pausedSeconds(secretHash) > 0) throw refused()
     const now = clock()
     const at = sql`${now.toISOString()}::timestamptz`
-    const hash = appTokenHash(token)
     const isToken = and(
       eq(appTokens.orgId, orgId),
       or(
-        eq(appTokens.secretHash, hash),
-        and(eq(appTokens.previousHash, hash), gt(appTokens.previousUntil, now)),
+        eq(appTokens.secretHash, secretHash),
+        and(eq(appTokens.previousHash, secretHash), gt(appTokens.previousUntil, now)),
       ),
       isNull(appTokens.revokedAt),
       isOfEpoch(appTokens.keyEpoch, await readKeyEpoch(db)),
@@ -49,8 +54,8 @@ export const validateAppToken =
     const [row] = await db
       .update(appTokens)
       .set({
-        lastUsedAt: sql`case when ${appTokens.secretHash} = ${hash} then ${at} else ${appTokens.lastUsedAt} end`,
-        previousLastUsedAt: sql`case when ${appTokens.previousHash} = ${hash} then ${at} else ${appTokens.previousLastUsedAt} end`,
+        lastUsedAt: sql`case when ${appTokens.secretHash} = ${secretHash} then ${at} else ${appTokens.lastUsedAt} end`,
+        previousLastUsedAt: sql`case when ${appTokens.previousHash} = ${secretHash} then ${at} else ${appTokens.previousLastUsedAt} end`,
         fullUntil: sql`greatest(${appTokens.fullUntil}, ${at}) + make_interval(secs => ${STEP_SECONDS})`,
       })
       // Full: nothing changes, so that further requests do not prolong the wait.
@@ -61,7 +66,10 @@ export const validateAppToken =
       return { orgId, tokenId: id, name, app: { id: appId, scope } }
     }
     const [full] = await db.select({ until: appTokens.fullUntil }).from(appTokens).where(isToken)
-    if (!full) throw refused()
+    if (!full) {
+      unknownSecrets.refuse(secretHash, UNKNOWN_CREDENTIAL_SECONDS, true)
+      throw refused()
+    }
     const waitSeconds = (full.until.getTime() - now.getTime()) / 1000 - CAPACITY_SECONDS
     throw new ServiceError('RATE_LIMITED', undefined, {
       retryAfterSeconds: Math.max(1, Math.ceil(waitSeconds)),

@@ -6,7 +6,7 @@ import type { Handle } from '../../../db/connect.ts'
 import { and, eq, isNull, lt, or, sql } from '../../../db/drizzle.ts'
 import { apiTokens, memberships, organizations, sessions, users } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
-import { SESSION_ROTATION_GRACE_SECONDS } from '../../contracts/limits.ts'
+import { SESSION_ROTATION_GRACE_SECONDS, UNKNOWN_CREDENTIAL_SECONDS } from '../../contracts/limits.ts'
 import { lowerOf, type Role } from '../../contracts/roles.ts'
 import type { Audience } from '../../contracts/scopes.ts'
 import type { PersonValidation, WorkloadValidation } from '../../contracts/tokens.ts'
@@ -473,7 +473,6 @@ const tokenById = preparedQuery((db) =>
 
 /** A secret that opened nothing a moment ago is not looked for again: none that does is ever found out by asking for it. */
 const unknownSecrets = refusedCredentials()
-const UNKNOWN_SECONDS = 5
 
 async function liveToken(
   { db, clock }: ValidationDeps,
@@ -484,7 +483,7 @@ async function liveToken(
   if (unknownSecrets.pausedSeconds(digest) > 0) throw refused()
   const [found] = await query(db).execute({ ...which, now: clock().toISOString() })
   if (!found) {
-    if (digest !== '') unknownSecrets.refuse(digest, UNKNOWN_SECONDS, true)
+    if (digest !== '') unknownSecrets.refuse(digest, UNKNOWN_CREDENTIAL_SECONDS, true)
     throw refused()
   }
   const { row, role, membershipId, user, org, retryAfterSeconds } = found
