@@ -7,17 +7,17 @@ import { ADMISSION_LIMITS, createAdmission, type AdmissionLimits, type Refusal }
 type From = { readonly address?: string; readonly isAgent?: boolean; readonly isUrgent?: boolean }
 type Changes = Partial<Omit<AdmissionLimits, 'lanes' | 'slowMs'>> & {
   readonly running?: number
-  readonly strangersRunning?: number
+  readonly unvalidatedRunning?: number
   readonly waiting?: number
   readonly waitMs?: number
   readonly slowMs?: number
 }
 
-/** Requests that run until the test ends them; `started` has their credentials in order. Whoever has a name is known. */
+/** Requests that run until the test ends them; `started` has their credentials in order. . */
 function admissionOf(changes: Changes = {}) {
   const {
     running = 100,
-    strangersRunning = running,
+    unvalidatedRunning = running,
     waiting = 100,
     waitMs = 60_000,
     slowMs = 60_000,
@@ -27,15 +27,15 @@ function admissionOf(changes: Changes = {}) {
   const admission = createAdmission({
     ...ADMISSION_LIMITS,
     startsPerTurn: 100,
-    strangersPerTurn: 100,
-    strangerGapMs: 0,
+    unvalidatedPerTurn: 100,
+    unvalidatedGapMs: 0,
     turnsPerStart: 4,
     urgentPerTurn: 100,
     ...changes,
-    slowMs: { known: slowMs, strangers: slowMs },
+    slowMs: { validated: slowMs, unvalidated: slowMs },
     lanes: {
-      known: { ...lanes.known, ...caps, running: { all: running } },
-      strangers: { ...lanes.strangers, ...caps, running: { all: strangersRunning } },
+      validated: { ...lanes.validated, ...caps, running: { all: running } },
+      unvalidated: { ...lanes.unvalidated, ...caps, running: { all: unvalidatedRunning } },
     },
   })
   const started: string[] = []
@@ -75,34 +75,38 @@ async function turns(count: number, each: () => void = () => {}): Promise<void> 
 
 afterEach(() => void vi.useRealTimers())
 
-describe('who is known', () => {
-  test('those who are start first, and of strangers one in a turn', async () => {
-    const { add, know, started } = busy({ strangersPerTurn: 1 })
+describe('who was validated', () => {
+  test('those who were start first, and of the others one in a turn', async () => {
+    const { add, know, started } = busy({ unvalidatedPerTurn: 1 })
     know('ada', 'bob')
-    for (const name of ['made-up-1', 'made-up-2', 'ada', '', 'bob', 'ada']) add(name)
+    const overs = ['made-up-1', 'made-up-2', 'ada', '', 'bob', 'ada'].map((name) => add(name))
     await turns(1)
     expect(started).toEqual(['ada', 'bob', 'ada', 'made-up-1'])
+    for (const over of overs.slice(2)) over()
     await turns(1)
     expect(started.slice(4)).toEqual(['made-up-2'])
-    await turns(1)
-    expect(started.slice(5)).toEqual([''])
   })
 
-  test('while somebody known is worked for, strangers start one by one with a pause, and then as before', async () => {
-    const { add, know, started } = busy({ strangersPerTurn: 1, strangerGapMs: 300 })
+  test('while somebody validated is worked for, the others start one after the other with a pause', async () => {
+    const { add, know, started } = busy({ unvalidatedGapMs: 50 })
     know('ada')
     const over = add('ada', { isAgent: true })
-    for (let made = 0; made < 4; made += 1) add('')
+    const overs = Array.from({ length: 5 }, () => add(''))
+    await turns(10)
+    expect(started).toEqual(['ada', ''])
+    await sleep(60)
+    expect(started).toEqual(['ada', ''])
+    overs[0]!()
     await turns(10)
     expect(started).toEqual(['ada', ''])
     await vi.waitFor(() => expect(started).toEqual(['ada', '', '']), { interval: 5 })
     over()
-    await turns(10)
-    expect(started).toEqual(['ada', '', '', '', ''])
+    await turns(2)
+    expect(started).toEqual(['ada', '', '', '', '', ''])
   })
 
   test('one that has become slow is not worked for', async () => {
-    const { add, know, started } = busy({ strangersPerTurn: 1, strangerGapMs: 60_000, slowMs: 5 })
+    const { add, know, started } = busy({ unvalidatedPerTurn: 1, unvalidatedGapMs: 60_000, slowMs: 5 })
     know('ada')
     add('ada', { isAgent: true })
     for (let made = 0; made < 3; made += 1) add('')
@@ -110,7 +114,7 @@ describe('who is known', () => {
   })
 
   test('a credential, once it was validated, until it is refused', async () => {
-    const { add, know, forget, started } = busy({ strangersRunning: 0 })
+    const { add, know, forget, started } = busy({ unvalidatedRunning: 0 })
     add('ada')
     know('ada')
     add('ada')
@@ -123,7 +127,7 @@ describe('who is known', () => {
   })
 
   test('nobody whose credential was not seen for long, or before too many others', async () => {
-    const { add, know, started } = busy({ strangersRunning: 0, remembered: 2, rememberedMs: 1_000 })
+    const { add, know, started } = busy({ unvalidatedRunning: 0, remembered: 2, rememberedMs: 1_000 })
     vi.useFakeTimers({ toFake: ['performance'] })
     know('ada', 'bob')
     vi.advanceTimersByTime(900)
@@ -171,7 +175,7 @@ describe('whose turn is next', () => {
   })
 
   test('by address, whatever credentials each shows', async () => {
-    const { add, started } = busy({ strangersPerTurn: 1 })
+    const { add, started } = busy({ unvalidatedPerTurn: 1 })
     for (let made = 0; made < 4; made += 1) add(`made-up-${made}`, { address: 'many' })
     add('one', { address: 'b' })
     add('other', { address: 'c' })
@@ -180,7 +184,7 @@ describe('whose turn is next', () => {
     expect(started).toEqual(['made-up-0', 'one', 'other', 'made-up-1', 'other', 'made-up-2', 'made-up-3'])
   })
 
-  test('of the known first by address, too, and then by who they are, with whichever credential', async () => {
+  test('of the validated first by address, too, and then by who they are, with whichever credential', async () => {
     const { add, know, validated, started } = busy({ startsPerTurn: 1 })
     know('ada', 'bob', 'cleo')
     validated('second token of ada', 'usr ada')
@@ -195,8 +199,8 @@ describe('whose turn is next', () => {
     ['a /64', '2001:db8:1:1::1', '2001:db8:1:1::2'],
     ['a /56', '2001:db8:1:1::1', '2001:db8:1:ff::1'],
     ['a /48', '2001:db8:1:1::1', '2001:db8:1:ff00::1'],
-  ])('of strangers, the addresses of %s have one turn among them', async (_size, one, two) => {
-    const { add, started } = busy({ strangersPerTurn: 1 })
+  ])('of unvalidated, the addresses of %s have one turn among them', async (_size, one, two) => {
+    const { add, started } = busy({ unvalidatedPerTurn: 1 })
     for (const address of [one, two, one, two]) add('flood', { address })
     for (let made = 0; made < 3; made += 1) add('other', { address: '2001:db8:2::1' })
     await turns(10)
@@ -204,10 +208,10 @@ describe('whose turn is next', () => {
   })
 
   test('of one network a few run at a time, of those around it a few more', async () => {
-    const rules = ADMISSION_LIMITS.lanes.strangers
+    const rules = ADMISSION_LIMITS.lanes.unvalidated
     const runningFrom = async (addresses: readonly string[]) => {
       let running = 0
-      const { add } = createAdmission({ ...ADMISSION_LIMITS, strangersPerTurn: 100 })
+      const { add } = createAdmission({ ...ADMISSION_LIMITS, unvalidatedPerTurn: 100 })
       const from = (address: string, isUrgent = false) =>
         add({
           address,
@@ -285,15 +289,15 @@ describe('whose turn is next', () => {
     await vi.waitFor(() => expect(started).toEqual(['stream', 'next']))
   })
 
-  test('calls of assistants that are known have turns of their own, those of strangers do not', async () => {
+  test('calls of assistants that were validated have turns of their own, those of others do not', async () => {
     const { add, know, started } = busy({ running: 1 })
     know('agent', 'person')
     for (let made = 0; made < 3; made += 1) add('agent', { isAgent: true })
-    for (let made = 0; made < 2; made += 1) add('stranger', { isAgent: true })
+    for (let made = 0; made < 2; made += 1) add('unknown', { isAgent: true })
     await turns(2)
     add('person')
     await turns(2)
-    expect(started).toEqual(['agent', 'agent', 'agent', 'stranger', 'person'])
+    expect(started).toEqual(['agent', 'agent', 'agent', 'unknown', 'person'])
   })
 })
 
@@ -325,12 +329,12 @@ describe('those who wait', () => {
     expect(started).toEqual(['o1', 'f1', 'n1', 'x1', 'o2', 'f2'])
   })
 
-  test('strangers push out nobody who is known, of whichever address', () => {
+  test('unvalidated ones push out nobody who was validated, of whichever address', () => {
     const { add, know, refused, counts } = busy({ waiting: 20, running: 0 })
     know('o1', 'o2')
     waitingIn(add, 'flood', ['o1', 'o2'])
     for (let made = 0; made < 1_000; made += 1) add(`made-up-${made}`, { address: 'flood' })
-    waitingIn(add, 'office', ['stranger'])
+    waitingIn(add, 'office', ['unknown'])
     expect(refused.filter((line) => !line.startsWith('made-up'))).toEqual([])
     expect(counts().waiting).toBe(22)
   })
@@ -391,7 +395,7 @@ describe('whoever is refused', () => {
 
   test('is told how long the others take, as fast as turns were given, and never longer than they wait at most', async () => {
     vi.useFakeTimers({ toFake: ['performance'], now: 0 })
-    const { add, know, refusals } = busy({ waiting: 30, strangersRunning: 10, waitMs: 15_000 })
+    const { add, know, refusals } = busy({ waiting: 30, unvalidatedRunning: 10, waitMs: 15_000 })
     know('ada')
     const overs = Array.from({ length: 10 }, () => add('quick'))
     await turns(1)

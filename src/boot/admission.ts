@@ -1,7 +1,7 @@
 /**
  * When the requests of this process start, and whose is next: by network address first, and then by who was validated. What
  * nobody has looked at yet, a made-up token as much as none, has a small lane of its own (src/contracts/fair-queues.ts), of
- * which a turn of the event loop starts one, and fewer while somebody who is known waits for an answer: a flood of it hardly
+ * which a turn of the event loop starts one, and fewer while somebody who was validated waits for an answer: a flood of it hardly
  * delays them.
  *
  * Node accepts one new connection in each turn of its event loop: while every turn is full of requests, whoever connects
@@ -15,9 +15,9 @@ import { sha256 } from '../trust/keyed-hash.ts'
 
 export type AdmissionLimits = {
   readonly startsPerTurn: number
-  readonly strangersPerTurn: number
-  /** From one stranger to the next, as long as the process works for somebody who is known. */
-  readonly strangerGapMs: number
+  readonly unvalidatedPerTurn: number
+  /** From the end of one that is not validated to the next, as long as the process works for one that is. */
+  readonly unvalidatedGapMs: number
   /** As long as each turn accepts a connection, one of each lane starts in so many of them. */
   readonly turnsPerStart: number
   /** Urgent ones that start at once in a turn; more of them wait like all others. */
@@ -30,19 +30,19 @@ export type AdmissionLimits = {
   readonly lanes: Readonly<Record<Lane, LaneRules>>
 }
 
-type Lane = 'known' | 'strangers'
+type Lane = 'validated' | 'unvalidated'
 type LaneRules = QueueRules & { readonly waitMs: number }
 
 export const ADMISSION_LIMITS: AdmissionLimits = {
   startsPerTurn: 8,
-  strangersPerTurn: 1,
-  strangerGapMs: 2,
+  unvalidatedPerTurn: 1,
+  unvalidatedGapMs: 2,
   turnsPerStart: 8,
   urgentPerTurn: 32,
-  slowMs: { known: 200, strangers: 100 },
+  slowMs: { validated: 200, unvalidated: 50 },
   remembered: 10_000,
   rememberedMs: 10 * 60_000,
-  lanes: { known: FAIR_QUEUES.requests, strangers: FAIR_QUEUES.strangerRequests },
+  lanes: { validated: FAIR_QUEUES.validatedRequests, unvalidated: FAIR_QUEUES.unvalidatedRequests },
 }
 
 export type Refusal = {
@@ -57,7 +57,7 @@ export type AdmittedRequest = {
   readonly address: string
   /** What it shows of whoever makes it: the header as it came, empty without one. */
   readonly credential: string
-  /** Whoever answers calls of assistants has turns of its own for those who are known. */
+  /** Whoever answers calls of assistants has turns of its own for those who were validated. */
   readonly hasOwnTurns: boolean
   readonly isUrgent: boolean
   readonly start: () => void
@@ -77,7 +77,7 @@ type Waiting = {
 export type Admission = ReturnType<typeof createAdmission>
 
 export function createAdmission(limits: AdmissionLimits = ADMISSION_LIMITS) {
-  const lanes = { known: laneOf('known'), strangers: laneOf('strangers') }
+  const lanes = { validated: laneOf('validated'), unvalidated: laneOf('unvalidated') }
   /** By the digest of a validated credential, those used last at the end. */
   const identities = new Map<string, { readonly identity: string; readonly until: number }>()
   /** Of all kinds, however slow. */
@@ -86,9 +86,9 @@ export function createAdmission(limits: AdmissionLimits = ADMISSION_LIMITS) {
   /** One that did not wait, since starts were last planned. */
   let hasStarted = false
   let forgottenProxy: string | undefined
-  /** Of those who are known: worked for, and not slow yet. */
-  let served = 0
-  let strangersFrom = 0
+  /** Worked for, and not slow yet. */
+  const running = { validated: 0, unvalidated: 0 }
+  let unvalidatedFrom = 0
   let gapTimer: NodeJS.Timeout | undefined
 
   function laneOf(lane: Lane) {
@@ -97,7 +97,7 @@ export function createAdmission(limits: AdmissionLimits = ADMISSION_LIMITS) {
     return { queue, rate }
   }
 
-  const waitingCount = () => lanes.known.queue.waiting() + lanes.strangers.queue.waiting()
+  const waitingCount = () => lanes.validated.queue.waiting() + lanes.unvalidated.queue.waiting()
 
   /** In this turn of the event loop, after what it has received. */
   function plan(): void {
@@ -113,17 +113,17 @@ export function createAdmission(limits: AdmissionLimits = ADMISSION_LIMITS) {
     if (wasAccepting && ++turnsHeld < limits.turnsPerStart) return plan()
     turnsHeld = 0
     hasStarted = false
-    const isMoreKnown = startOf('known', wasAccepting ? 1 : limits.startsPerTurn)
-    const isMore = startStrangers(wasAccepting ? 1 : limits.strangersPerTurn)
-    if (isMoreKnown || isMore) plan()
+    const isMoreValidated = startOf('validated', wasAccepting ? 1 : limits.startsPerTurn)
+    const isMore = startUnvalidated(wasAccepting ? 1 : limits.unvalidatedPerTurn)
+    if (isMoreValidated || isMore) plan()
   }
 
-  function startStrangers(most: number): boolean {
-    const waitMs = served > 0 ? strangersFrom - performance.now() : 0
-    if (waitMs <= 0) {
-      strangersFrom = performance.now() + limits.strangerGapMs
-      return startOf('strangers', most)
-    }
+  function startUnvalidated(most: number): boolean {
+    if (lanes.unvalidated.queue.waiting() === 0) return false
+    if (running.validated === 0) return startOf('unvalidated', most)
+    if (running.unvalidated > 0) return false
+    const waitMs = unvalidatedFrom - performance.now()
+    if (waitMs <= 0) return startOf('unvalidated', 1)
     gapTimer ??= setTimeout(() => {
       gapTimer = undefined
       plan()
@@ -152,19 +152,21 @@ export function createAdmission(limits: AdmissionLimits = ADMISSION_LIMITS) {
   function begin(one: Waiting, turn: Turn<Waiting> | undefined): void {
     const { lane, request } = one
     lanes[lane].rate.count()
-    const work = lane === 'known' ? 1 : 0
-    let [isOpen, isRunning] = [true, true]
+    let isOpen = true
+    // Urgent ones are not worked for longer than it takes to say so, or on behalf of a request that counts elsewhere.
+    let isRunning = !request.isUrgent
+    if (isRunning) running[lane] += 1
     const stopRunning = () => {
       if (!isRunning) return
       isRunning = false
-      served -= work
+      running[lane] -= 1
+      if (lane === 'unvalidated') unvalidatedFrom = performance.now() + limits.unvalidatedGapMs
       turn?.end()
       plan()
     }
-    if (work > 0 && request.hasOwnTurns) turn?.end()
+    if (lane === 'validated' && request.hasOwnTurns) turn?.end()
     const timer = setTimeout(stopRunning, limits.slowMs[lane]).unref()
     open += 1
-    served += work
     one.end = () => {
       if (!isOpen) return
       isOpen = false
@@ -180,7 +182,7 @@ export function createAdmission(limits: AdmissionLimits = ADMISSION_LIMITS) {
     one.leave = undefined
     one.request.refuse({
       because,
-      isOwnDoing: one.lane === 'strangers' && queue.waiting(one.keys) > 0,
+      isOwnDoing: one.lane === 'unvalidated' && queue.waiting(one.keys) > 0,
       retryAfterSeconds: rate.secondsFor(queue.waiting(), limits.lanes[one.lane].waitMs / 1000),
     })
   }
@@ -206,9 +208,9 @@ export function createAdmission(limits: AdmissionLimits = ADMISSION_LIMITS) {
     const network = networkOf(request.address)
     const since = performance.now()
     if (known && since < known.until)
-      return { request, lane: 'known', keys: [network, known.identity], since }
+      return { request, lane: 'validated', keys: [network, known.identity], since }
     const { block, site } = networksAround(network)
-    return { request, lane: 'strangers', keys: [site, block, network], since }
+    return { request, lane: 'unvalidated', keys: [site, block, network], since }
   }
 
   return {

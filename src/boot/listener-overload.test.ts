@@ -75,17 +75,17 @@ const openRequests = async () => ({
 const until = (check: () => unknown) => vi.waitFor(check, { timeout: 20_000, interval: 5 })
 const statuses = (answers: string) => [...answers.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)
 
-/** One stranger at a time, and the others wait; slow ones do not let them start. */
+/** One at a time that is not validated, and the others wait; slow ones do not let them start. */
 const oneAtATime = ({ waiting = 4_096, waitMs = 60_000 } = {}): Partial<AdmissionLimits> => {
   const rules = {
-    ...ADMISSION_LIMITS.lanes.strangers,
+    ...ADMISSION_LIMITS.lanes.unvalidated,
     running: { all: 1 },
     waiting: { all: waiting },
     waitMs,
   }
   return {
-    slowMs: { known: 60_000, strangers: 60_000 },
-    lanes: { ...ADMISSION_LIMITS.lanes, strangers: rules },
+    slowMs: { validated: 60_000, unvalidated: 60_000 },
+    lanes: { ...ADMISSION_LIMITS.lanes, unvalidated: rules },
   }
 }
 

@@ -50,14 +50,14 @@ export const FAIR_QUEUES = {
    * Requests whose credential was validated before. An address has no share of its own, because nobody knows what it stands
    * for: a person, an office, or everybody behind a proxy that is not in TRUSTED_PROXIES.
    */
-  requests: {
+  validatedRequests: {
     keys: ['network', 'person'],
     running: { all: 32 },
     waiting: { all: REQUESTS_WAITING },
     waitMs: 15_000,
   },
   /** Without a credential, or with one that nobody has looked at yet: anybody can make up thousands. */
-  strangerRequests: {
+  unvalidatedRequests: {
     keys: ['site', 'block', 'network'],
     running: { all: 16, site: 8, block: 6, network: 4 },
     waiting: { all: REQUESTS_WAITING },
