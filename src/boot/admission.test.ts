@@ -1,6 +1,6 @@
 /** When requests start and whose is next, without sockets; listener-overload.test.ts has those. */
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { countSteps } from '../../test/support/count-steps.ts'
 import { ADMISSION_LIMITS, createAdmission, type AdmissionLimits, type Refusal } from './admission.ts'
 
@@ -11,10 +11,12 @@ type Changes = Partial<Omit<AdmissionLimits, 'lanes' | 'slowMs'>> & {
   readonly waiting?: number
   readonly waitMs?: number
   readonly slowMs?: number
+  readonly isClockStopped?: boolean
 }
 
 /** Requests that run until the test ends them; `started` has their credentials in order. . */
 function admissionOf(changes: Changes = {}) {
+  let aheadMs = 0
   const {
     running = 100,
     unvalidatedRunning = running,
@@ -24,20 +26,23 @@ function admissionOf(changes: Changes = {}) {
   } = changes
   const caps = { waiting: { all: waiting }, waitMs }
   const { lanes } = ADMISSION_LIMITS
-  const admission = createAdmission({
-    ...ADMISSION_LIMITS,
-    startsPerTurn: 100,
-    unvalidatedPerTurn: 100,
-    unvalidatedGapMs: 0,
-    turnsPerStart: 4,
-    urgentPerTurn: 100,
-    ...changes,
-    slowMs: { validated: slowMs, unvalidated: slowMs },
-    lanes: {
-      validated: { ...lanes.validated, ...caps, running: { all: running } },
-      unvalidated: { ...lanes.unvalidated, ...caps, running: { all: unvalidatedRunning } },
+  const admission = createAdmission(
+    {
+      ...ADMISSION_LIMITS,
+      startsPerTurn: 100,
+      unvalidatedPerTurn: 100,
+      unvalidatedGapMs: 0,
+      turnsPerStart: 4,
+      urgentPerTurn: 100,
+      ...changes,
+      slowMs: { validated: slowMs, unvalidated: slowMs },
+      lanes: {
+        validated: { ...lanes.validated, ...caps, running: { all: running } },
+        unvalidated: { ...lanes.unvalidated, ...caps, running: { all: unvalidatedRunning } },
+      },
     },
-  })
+    () => aheadMs + (changes.isClockStopped ? 0 : performance.now()),
+  )
   const started: string[] = []
   const refused: string[] = []
   const refusals: Refusal[] = []
@@ -55,7 +60,8 @@ function admissionOf(changes: Changes = {}) {
       },
     })
   const know = (...names: string[]) => names.forEach((name) => admission.validated(name, `usr ${name}`))
-  return { ...admission, forget: admission.refused, add, know, started, refused, refusals }
+  const pass = (ms: number) => void (aheadMs += ms)
+  return { ...admission, forget: admission.refused, pass, add, know, started, refused, refusals }
 }
 
 /** One in which something is under way, as it is under load. */
@@ -72,8 +78,6 @@ async function turns(count: number, each: () => void = () => {}): Promise<void> 
     await turn()
   }
 }
-
-afterEach(() => void vi.useRealTimers())
 
 describe('who was validated', () => {
   test('those who were start first, and of the others one in a turn', async () => {
@@ -127,18 +131,22 @@ describe('who was validated', () => {
   })
 
   test('nobody whose credential was not seen for long, or before too many others', async () => {
-    const { add, know, started } = busy({ unvalidatedRunning: 0, remembered: 2, rememberedMs: 1_000 })
-    vi.useFakeTimers({ toFake: ['performance'] })
+    const { add, know, pass, started } = busy({
+      unvalidatedRunning: 0,
+      remembered: 2,
+      rememberedMs: 1_000,
+      isClockStopped: true,
+    })
     know('ada', 'bob')
-    vi.advanceTimersByTime(900)
+    pass(900)
     know('ada', 'cleo')
     for (const name of ['ada', 'bob', 'cleo']) add(name)
     await turns(2)
     expect(started).toEqual(['ada', 'cleo'])
-    vi.advanceTimersByTime(999)
+    pass(999)
     add('ada')
     await turns(2)
-    vi.advanceTimersByTime(1)
+    pass(1)
     add('ada')
     await turns(2)
     expect(started).toEqual(['ada', 'cleo', 'ada'])
@@ -394,9 +402,12 @@ describe('whoever is refused', () => {
   })
 
   test('is told how long the others take, as fast as turns were given, and never longer than they wait at most', async () => {
-    vi.useFakeTimers({ toFake: ['performance'], now: 0 })
-    const { add, know, refusals } = busy({ waiting: 30, unvalidatedRunning: 10, waitMs: 15_000 })
-    know('ada')
+    const { add, pass, refusals } = busy({
+      waiting: 30,
+      unvalidatedRunning: 10,
+      waitMs: 15_000,
+      isClockStopped: true,
+    })
     const overs = Array.from({ length: 10 }, () => add('quick'))
     await turns(1)
     for (const over of overs) over()
@@ -406,7 +417,7 @@ describe('whoever is refused', () => {
     // Twenty turns in this second: thirty who wait are gone in two.
     for (let made = 0; made < 31; made += 1) add('waits')
     expect(refusals.at(-1)).toMatchObject({ because: 'line_full', retryAfterSeconds: 2 })
-    vi.advanceTimersByTime(5_000)
+    pass(5_000)
     add('waits')
     expect(refusals.at(-1)).toMatchObject({ retryAfterSeconds: 15 })
   })
@@ -436,10 +447,9 @@ test.each(LINES)(
   },
 )
 
-test('a forgotten proxy is noticed once, and its address told to nobody outside', () => {
+test('a forgotten proxy is noticed once', () => {
   const { noticeProxy, warnings } = createAdmission()
   expect(warnings()).toEqual([])
-  expect([noticeProxy('10.0.0.1'), noticeProxy('10.0.0.2')]).toEqual([true, false])
+  expect([noticeProxy(), noticeProxy()]).toEqual([true, false])
   expect(warnings()).toEqual([expect.stringContaining('TRUSTED_PROXIES')])
-  expect(warnings().join('')).not.toContain('10.0.0.1')
 })

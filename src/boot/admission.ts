@@ -76,7 +76,10 @@ type Waiting = {
 
 export type Admission = ReturnType<typeof createAdmission>
 
-export function createAdmission(limits: AdmissionLimits = ADMISSION_LIMITS) {
+export function createAdmission(
+  limits: AdmissionLimits = ADMISSION_LIMITS,
+  now: () => number = () => performance.now(),
+) {
   const lanes = { validated: laneOf('validated'), unvalidated: laneOf('unvalidated') }
   /** By the digest of a validated credential, those used last at the end. */
   const identities = new Map<string, { readonly identity: string; readonly until: number }>()
@@ -85,14 +88,14 @@ export function createAdmission(limits: AdmissionLimits = ADMISSION_LIMITS) {
   let [isAccepting, turnsHeld, isPlanned, urgentStarts] = [false, 0, false, 0]
   /** One that did not wait, since starts were last planned. */
   let hasStarted = false
-  let forgottenProxy: string | undefined
+  let isProxyForgotten = false
   /** Worked for, and not slow yet. */
   const running = { validated: 0, unvalidated: 0 }
   let unvalidatedFrom = 0
   let gapTimer: NodeJS.Timeout | undefined
 
   function laneOf(lane: Lane) {
-    const rate = startRate()
+    const rate = startRate(now)
     const queue = createFairQueue<Waiting>(limits.lanes[lane], { refuse: (one) => refuse(one, 'line_full') })
     return { queue, rate }
   }
@@ -122,7 +125,7 @@ export function createAdmission(limits: AdmissionLimits = ADMISSION_LIMITS) {
     if (lanes.unvalidated.queue.waiting() === 0) return false
     if (running.validated === 0) return startOf('unvalidated', most)
     if (running.unvalidated > 0) return false
-    const waitMs = unvalidatedFrom - performance.now()
+    const waitMs = unvalidatedFrom - now()
     if (waitMs <= 0) return startOf('unvalidated', 1)
     gapTimer ??= setTimeout(() => {
       gapTimer = undefined
@@ -138,7 +141,7 @@ export function createAdmission(limits: AdmissionLimits = ADMISSION_LIMITS) {
       if (!turn) return false
       const one = turn.value
       one.leave = undefined
-      if (performance.now() - one.since > limits.lanes[lane].waitMs) {
+      if (now() - one.since > limits.lanes[lane].waitMs) {
         turn.end()
         refuse(one, 'waited_too_long')
       } else {
@@ -160,7 +163,7 @@ export function createAdmission(limits: AdmissionLimits = ADMISSION_LIMITS) {
       if (!isRunning) return
       isRunning = false
       running[lane] -= 1
-      if (lane === 'unvalidated') unvalidatedFrom = performance.now() + limits.unvalidatedGapMs
+      if (lane === 'unvalidated') unvalidatedFrom = now() + limits.unvalidatedGapMs
       turn?.end()
       plan()
     }
@@ -206,49 +209,52 @@ export function createAdmission(limits: AdmissionLimits = ADMISSION_LIMITS) {
   function placeOf(request: AdmittedRequest): Waiting {
     const known = request.credential === '' ? undefined : identities.get(sha256(request.credential))
     const network = networkOf(request.address)
-    const since = performance.now()
+    const since = now()
     if (known && since < known.until)
       return { request, lane: 'validated', keys: [network, known.identity], since }
     const { block, site } = networksAround(network)
     return { request, lane: 'unvalidated', keys: [site, block, network], since }
   }
 
+  function add(request: AdmittedRequest): () => void {
+    const one = placeOf(request)
+    const { queue } = lanes[one.lane]
+    const over = () => (one.end ?? one.leave)?.()
+    if (startsAtOnce(request)) {
+      begin(one, request.isUrgent ? undefined : queue.start(one.keys, one))
+      return over
+    }
+    one.leave = queue.add(one.keys, one)
+    if (one.leave) plan()
+    else refuse(one, 'line_full')
+    return over
+  }
+
+  function validated(credential: string, identity: string): void {
+    const digest = sha256(credential)
+    identities.delete(digest)
+    identities.set(digest, { identity, until: now() + limits.rememberedMs })
+    if (identities.size > limits.remembered) identities.delete(identities.keys().next().value!)
+  }
+
+  function noticeProxy(): boolean {
+    const isFirst = !isProxyForgotten
+    isProxyForgotten = true
+    return isFirst
+  }
+
   return {
     connectionAccepted: () => void (isAccepting = true),
     counts: () => ({ open, waiting: waitingCount() }),
-
     /** Returns how to say that it is over: it has ended, or whoever sent it has gone, and it must not start any more. */
-    add(request: AdmittedRequest): () => void {
-      const one = placeOf(request)
-      const { queue } = lanes[one.lane]
-      const over = () => (one.end ?? one.leave)?.()
-      if (startsAtOnce(request)) {
-        begin(one, request.isUrgent ? undefined : queue.start(one.keys, one))
-        return over
-      }
-      one.leave = queue.add(one.keys, one)
-      if (one.leave) plan()
-      else refuse(one, 'line_full')
-      return over
-    },
-
+    add,
     /** Whose credential this is: a service has validated it. It decides whose turn is next, never what somebody may do. */
-    validated(credential: string, identity: string): void {
-      const digest = sha256(credential)
-      identities.delete(digest)
-      identities.set(digest, { identity, until: performance.now() + limits.rememberedMs })
-      if (identities.size > limits.remembered) identities.delete(identities.keys().next().value!)
-    },
+    validated,
     refused: (credential: string) => void identities.delete(sha256(credential)),
-
     /** True for the first: requests from there carry forwarded addresses, and nobody said that they may be believed. */
-    noticeProxy(address: string): boolean {
-      if (forgottenProxy !== undefined) return false
-      forgottenProxy = address
-      return true
-    },
-    /** Without the address, which is nobody's business outside. */
-    warnings: (): string[] => (forgottenProxy === undefined ? [] : [FORGOTTEN_PROXY]),
+    noticeProxy,
+    /** Without its address, which is nobody's business outside. */
+    warnings: (): string[] => (isProxyForgotten ? [FORGOTTEN_PROXY] : []),
   }
 }
 
@@ -256,7 +262,7 @@ export const FORGOTTEN_PROXY =
   'A proxy forwards requests that TRUSTED_PROXIES does not name: everybody behind it counts as one address'
 
 /** How many turns were given in the last second. */
-function startRate(now = () => performance.now()) {
+function startRate(now: () => number) {
   let [second, counted, before] = [0, 0, 0]
   function move(): void {
     const current = Math.floor(now() / 1000)

@@ -73,7 +73,7 @@ export async function listen(system: System): Promise<Listening> {
     const peer = plainAddress(incoming.socket.remoteAddress ?? 'unknown')
     const isFromProxy = isProxy(peer)
     const address = isFromProxy ? clientAddress(peer, incoming, isProxy) : peer
-    if (!isFromProxy && isForwarded(incoming) && isPrivate(peer) && admission.noticeProxy(peer)) {
+    if (!isFromProxy && isForwarded(incoming) && isPrivate(peer) && admission.noticeProxy()) {
       system.log.warn(FORGOTTEN_PROXY, {
         proxy: peer,
         remedy: 'TRUSTED_PROXIES, see docs/operating.md#overload',
