@@ -120,14 +120,31 @@ describe('who was validated', () => {
   test('a credential, once it was validated, until it is refused', async () => {
     const { add, know, forget, started } = busy({ unvalidatedRunning: 0 })
     add('ada')
+    await turns(2)
+    expect(started).toEqual([])
     know('ada')
-    add('ada')
     await turns(2)
     expect(started).toEqual(['ada'])
     forget('ada')
     add('ada')
     await turns(2)
     expect(started).toEqual(['ada'])
+  })
+
+  test('those too who came with the same credential before that, and whoever of them has gone does not start', async () => {
+    const { add, know, counts, started, refused } = busy({ unvalidatedRunning: 1, waiting: 5 })
+    const overs = ['ada', 'ada', 'ada', 'bob'].map((name) => add(name))
+    await turns(2)
+    overs[1]!()
+    know('ada')
+    await turns(2)
+    expect(started).toEqual(['ada', 'ada'])
+    expect(counts()).toEqual({ open: 3, waiting: 1 })
+    for (const over of overs) over()
+    expect(counts()).toEqual({ open: 1, waiting: 0 })
+    know('bob')
+    await turns(2)
+    expect([started, refused]).toEqual([['ada', 'ada'], []])
   })
 
   test('nobody whose credential was not seen for long, or before too many others', async () => {

@@ -67,8 +67,10 @@ export type AdmittedRequest = {
 /** `leave` is there while it waits, `end` once it has started. */
 type Waiting = {
   readonly request: AdmittedRequest
-  readonly keys: readonly string[]
-  readonly lane: Lane
+  /** Of its credential; empty without one. */
+  readonly digest: string
+  keys: readonly string[]
+  lane: Lane
   readonly since: number
   leave?: (() => void) | undefined
   end?: () => void
@@ -83,6 +85,8 @@ export function createAdmission(
   const lanes = { validated: laneOf('validated'), unvalidated: laneOf('unvalidated') }
   /** By the digest of a validated credential, those used last at the end. */
   const identities = new Map<string, { readonly identity: string; readonly until: number }>()
+  /** Those that wait with a credential that is not validated, by its digest. */
+  const unvalidated = new Map<string, Set<Waiting>>()
   /** Of all kinds, however slow. */
   let open = 0
   let [isAccepting, turnsHeld, isPlanned, urgentStarts] = [false, 0, false, 0]
@@ -140,7 +144,7 @@ export function createAdmission(
       const turn = lanes[lane].queue.take()
       if (!turn) return false
       const one = turn.value
-      one.leave = undefined
+      hasLeft(one)
       if (now() - one.since > limits.lanes[lane].waitMs) {
         turn.end()
         refuse(one, 'waited_too_long')
@@ -182,7 +186,7 @@ export function createAdmission(
 
   function refuse(one: Waiting, because: Refusal['because']): void {
     const { queue, rate } = lanes[one.lane]
-    one.leave = undefined
+    hasLeft(one)
     one.request.refuse({
       because,
       isOwnDoing: one.lane === 'unvalidated' && queue.waiting(one.keys) > 0,
@@ -207,27 +211,55 @@ export function createAdmission(
   }
 
   function placeOf(request: AdmittedRequest): Waiting {
-    const known = request.credential === '' ? undefined : identities.get(sha256(request.credential))
+    const digest = request.credential === '' ? '' : sha256(request.credential)
+    const known = identities.get(digest)
     const network = networkOf(request.address)
     const since = now()
     if (known && since < known.until)
-      return { request, lane: 'validated', keys: [network, known.identity], since }
+      return { request, digest, lane: 'validated', keys: [network, known.identity], since }
     const { block, site } = networksAround(network)
-    return { request, lane: 'unvalidated', keys: [site, block, network], since }
+    return { request, digest, lane: 'unvalidated', keys: [site, block, network], since }
   }
 
   function add(request: AdmittedRequest): () => void {
     const one = placeOf(request)
-    const { queue } = lanes[one.lane]
     const over = () => (one.end ?? one.leave)?.()
     if (startsAtOnce(request)) {
-      begin(one, request.isUrgent ? undefined : queue.start(one.keys, one))
-      return over
-    }
-    one.leave = queue.add(one.keys, one)
-    if (one.leave) plan()
-    else refuse(one, 'line_full')
+      begin(one, request.isUrgent ? undefined : lanes[one.lane].queue.start(one.keys, one))
+    } else wait(one)
     return over
+  }
+
+  function wait(one: Waiting): void {
+    const leave = lanes[one.lane].queue.add(one.keys, one)
+    if (!leave) return refuse(one, 'line_full')
+    one.leave = () => {
+      leave()
+      hasLeft(one)
+    }
+    if (one.lane === 'unvalidated' && one.digest !== '') {
+      const same = unvalidated.get(one.digest) ?? new Set()
+      unvalidated.set(one.digest, same.add(one))
+    }
+    plan()
+  }
+
+  /** It waits no more. */
+  function hasLeft(one: Waiting): void {
+    one.leave = undefined
+    const same = unvalidated.get(one.digest)
+    if (same?.delete(one) && same.size === 0) unvalidated.delete(one.digest)
+  }
+
+  /** Those who came with it before anybody knew whose it is: a program that begins with a hundred requests at once. */
+  function moveToValidated(digest: string, identity: string): void {
+    for (const one of unvalidated.get(digest) ?? []) {
+      const network = one.keys.at(-1)!
+      one.leave!()
+      one.lane = 'validated'
+      one.keys = [network, identity]
+      wait(one)
+    }
   }
 
   function validated(credential: string, identity: string): void {
@@ -235,6 +267,7 @@ export function createAdmission(
     identities.delete(digest)
     identities.set(digest, { identity, until: now() + limits.rememberedMs })
     if (identities.size > limits.remembered) identities.delete(identities.keys().next().value!)
+    moveToValidated(digest, identity)
   }
 
   function noticeProxy(): boolean {
