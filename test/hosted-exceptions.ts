@@ -23,6 +23,7 @@ const ENGINE =
 
 /** Whole files. */
 export const FILES: Readonly<Record<string, string>> = {
+  'test/walks/admission.test.ts': CONNECTOR,
   'test/walks/agents.test.ts': CONNECTOR,
   'test/walks/cli-login-program.test.ts': PAGES,
   'test/walks/cli-login.test.ts': PAGES,
