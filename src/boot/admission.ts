@@ -310,7 +310,7 @@ function startRate(now: () => number) {
     },
     secondsFor(waiting: number, most: number): number {
       move()
-      return Math.min(most, Math.max(1, Math.ceil(waiting / Math.max(1, before, counted))))
+      return Math.max(1, Math.ceil(Math.min(most, waiting / Math.max(1, before, counted))))
     },
   }
 }
