@@ -1,6 +1,14 @@
 /** Packs the weights of a model into a memory that all its threads share, in the form in which the kernel takes them. */
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
-import { BLOCK_MAX, startKernel, takePlaces, type Dense, type Norm, type Numbers, type Weights } from './kernel.ts'
+import {
+  BLOCK_MAX,
+  startKernel,
+  takePlaces,
+  type Dense,
+  type Norm,
+  type Numbers,
+  type Weights,
+} from './kernel.ts'
 import { readTensors, type ModelFolder } from './model-folder.ts'
 
 /**
