@@ -30,7 +30,8 @@ export const SESSION_ROTATION_GRACE_SECONDS = 60
 
 /** A login of the client waits so long for its person (RFC 8628, 6.1: minutes), and may ask this often. */
 export const CLI_LOGIN = { seconds: 10 * 60, pollSeconds: 2, codeSeconds: 60 }
-export const CLI_LOGINS_PER_NETWORK = { count: 20, seconds: 10 * 60 }
+/** Of a /64 or an IPv4 address, and of the /56 and the /48 around it. */
+export const CLI_LOGINS_PER_NETWORK = { network: 20, block: 30, site: 40, seconds: 10 * 60 }
 /** Codes that people type have 34 bits: with these, guessing one of a hundred that wait takes a network decades. */
 export const CLI_CODE_TRIES_PER_PERSON = { count: 10, seconds: 15 * 60 }
 export const CLI_CODE_TRIES_PER_NETWORK = { count: 50, seconds: 15 * 60 }

@@ -454,7 +454,7 @@ describe('a device code', () => {
     const network = newAddress().replace(/::1$/, '')
     const start = (host: string) =>
       askCli(system, 'device_authorization', {}, { address: `${network}::${host}` })
-    for (let asked = 0; asked < CLI_LOGINS_PER_NETWORK.count; asked++)
+    for (let asked = 0; asked < CLI_LOGINS_PER_NETWORK.network; asked++)
       expect((await start(String(asked + 1))).status).toBe(200)
     const { status, headers } = await start('99')
     expect(status).toBe(429)
@@ -463,6 +463,15 @@ describe('a device code', () => {
     expect((await start('99')).status).toBe(429)
     system.clock.advance(1)
     expect((await start('99')).status).toBe(200)
+  })
+
+  test('many networks of one /48 are refused together', async () => {
+    const start = (site: string, network: number) =>
+      askCli(system, 'device_authorization', {}, { address: `2001:db8:${site}:${network.toString(16)}00::1` })
+    for (let asked = 0; asked < CLI_LOGINS_PER_NETWORK.site; asked++)
+      expect((await start('c11', asked)).status).toBe(200)
+    expect((await start('c11', 99)).status).toBe(429)
+    expect((await start('c12', 99)).status).toBe(200)
   })
 })
 

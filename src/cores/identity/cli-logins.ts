@@ -15,7 +15,7 @@ import {
   CLI_LOGINS_PER_NETWORK,
   CLI_SESSION_SECONDS,
 } from '../../contracts/limits.ts'
-import { networkOf } from '../../contracts/network-of.ts'
+import { networkOf, networksAround } from '../../contracts/network-of.ts'
 import { keyedHash, randomSecret } from '../../trust/keyed-hash.ts'
 import type { Keys, Storage } from '../dependencies.ts'
 import { lockAuthor } from '../lock-author.ts'
@@ -83,7 +83,12 @@ async function startLogin(
   asking: Asking,
   request: Partial<CliLogin>,
 ): Promise<string | undefined> {
-  await throttle(deps, `cli-login:${networkOf(asking.address)}`, CLI_LOGINS_PER_NETWORK)
+  const network = networkOf(asking.address)
+  const { seconds, ...counts } = CLI_LOGINS_PER_NETWORK
+  for (const [around, name] of Object.entries({ network, ...networksAround(network) })) {
+    const count = counts[around as keyof typeof counts]
+    await throttle(deps, `cli-login:${around}:${name}`, { count, seconds })
+  }
   const [now, secret] = [deps.clock(), randomSecret()]
   const [row] = await deps.db
     .insert(cliLogins)
