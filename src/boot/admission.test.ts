@@ -285,6 +285,20 @@ describe('whose turn is next', () => {
     expect(started).toEqual(['running', 'u1', 'u2', 'u3', 'u5'])
   })
 
+  test('urgent ones that had to wait give their place back', async () => {
+    const { add, started, counts } = busy({ urgentPerTurn: 2, running: 1 })
+    const overs = ['u1', 'u2', 'u3', 'after'].map((name) => add(name, { isUrgent: name !== 'after' }))
+    expect(started).toEqual(['u1'])
+    await turns(2)
+    expect(started).toEqual(['u1', 'u2'])
+    for (const at of [0, 1, 2]) {
+      overs[at]!()
+      await turns(2)
+    }
+    expect(started).toEqual(['u1', 'u2', 'u3', 'after'])
+    expect(counts()).toEqual({ open: 2, waiting: 0 })
+  })
+
   test('as long as connections are accepted, one starts in so many turns, and afterwards the others', async () => {
     const { add, started, connectionAccepted } = busy({ turnsPerStart: 4 })
     for (let made = 0; made < 20; made += 1) add('a')

@@ -159,14 +159,14 @@ export function createAdmission(
   function begin(one: Waiting, turn: Turn<Waiting> | undefined): void {
     const { lane, request } = one
     lanes[lane].rate.count()
-    let isOpen = true
-    // Urgent ones are not worked for longer than it takes to say so, or on behalf of a request that counts elsewhere.
-    let isRunning = !request.isUrgent
-    if (isRunning) running[lane] += 1
+    let [isOpen, isRunning] = [true, true]
+    // Urgent ones say whether the process is well, or belong to a request that counts elsewhere.
+    const counts = request.isUrgent ? 0 : 1
+    running[lane] += counts
     const stopRunning = () => {
       if (!isRunning) return
       isRunning = false
-      running[lane] -= 1
+      running[lane] -= counts
       if (lane === 'unvalidated') unvalidatedFrom = now() + limits.unvalidatedGapMs
       turn?.end()
       plan()
