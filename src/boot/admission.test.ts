@@ -286,7 +286,7 @@ describe('whose turn is next', () => {
   })
 
   test('urgent ones that had to wait give their place back', async () => {
-    const { add, started, counts } = busy({ urgentPerTurn: 2, running: 1 })
+    const { add, started, counts } = busy({ urgentPerTurn: 1, running: 1 })
     const overs = ['u1', 'u2', 'u3', 'after'].map((name) => add(name, { isUrgent: name !== 'after' }))
     expect(started).toEqual(['u1'])
     await turns(2)
