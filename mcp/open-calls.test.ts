@@ -68,7 +68,7 @@ test('a slow call that waits for something else lets the next one start, and giv
   const next = call('slow')
   turns[0]!.yieldWhenSlow()
   expect(await next).toBe('started')
-  const third = vi.fn()
+  const third = vi.fn<(outcome: string) => void>()
   void call('other').then(third)
   await endOne()
   expect(third).not.toHaveBeenCalled()
