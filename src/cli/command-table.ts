@@ -15,6 +15,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   db: 'Manage databases',
   skills: 'Install skills for coding agents',
   agents: 'Manage connected assistants',
+  tokens: 'Manage API tokens',
   apps: 'Manage apps',
   notifications: 'Read notifications; manage integrations, subscriptions and deliveries',
 }
@@ -58,7 +59,7 @@ const ORDER: Readonly<Record<string, string>> = {
   'apps logs': 'groups push',
   'apps deployments': 'confirm-ended report-broken output',
   'apps tokens': 'create rotate revoke',
-  tokens: 'rotate revoke',
+  tokens: 'list rotate revoke',
   'apps pipelines': 'add edit run runs remove',
   'apps checks': 'add edit run history remove',
   'apps maintenance': 'status enable disable run runs',

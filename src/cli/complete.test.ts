@@ -41,7 +41,7 @@ test.each([
   ['--json db ps', ['psql']],
   ['--context work db ps', ['psql']],
   ['help db at', ['attach']],
-  ['apps tokens ', ['create', 'revoke', 'shop', 'site']],
+  ['apps tokens ', ['create', 'rotate', 'revoke', 'shop', 'site']],
   ['apps tokens s', ['shop', 'site']],
   ['apps tokens create si', ['site']],
   ['apps proposals show sh', ['shop']],

@@ -4,7 +4,7 @@ import type { Command } from './command.ts'
 const P0 = { long: 'limit', value: 'n', summary: 'Rows per page, 1 to 200 (default 50)' } as const
 const P1 = { long: 'cursor', value: 'cursor', summary: 'Continue from this cursor' } as const
 const P2 = { long: 'all', summary: 'Fetch all pages' } as const
-const P3 = { name: 'token_id', summary: 'tok_…, from `svc tokens`', field: 'token_id' } as const
+const P3 = { name: 'token_id', summary: 'tok_…, from `svc tokens list`', field: 'token_id' } as const
 const P4 = { long: 'overlap', value: 'hours', summary: 'How long the old value still works, 0 to 168 (default 24)', field: 'overlap_hours', as: 'number', min: 0, max: 168 } as const
 const P5 = { long: 'yes', short: 'y', summary: 'Skip the confirmation prompt' } as const
 const P6 = { name: 'app', summary: 'Alias, from `svc apps list`', values: 'apps', field: 'alias' } as const
@@ -46,9 +46,9 @@ const P41 = { name: 'subscription_id', summary: 'sub_…, from `svc notification
 const P42 = { name: 'delivery_id', summary: 'dlv_…, from `svc notifications deliveries`', field: 'delivery_id' } as const
 
 export const OPERATION_COMMANDS: readonly Command[] = [
-  { path: 'tokens', summary: 'List your API tokens; all of them for an admin or owner with --all', options: [{ long: 'all', summary: 'Every token of the organization; owner or admin', field: 'all', sets: 'true' }, { long: 'search', value: 'text', summary: 'Part of a token’s name', field: 'search' }, P0, P1, P2], examples: ['svc tokens', 'svc tokens --all --search ci'] },
-  { path: 'tokens rotate', summary: 'Give an API token a new value; the old one works for a day, or as long as you say', arguments: [P3], options: [P4], listedBy: 'tokens', examples: ['svc tokens rotate tok_0mwhkcyh5nlh1pqqssy5gj19q', 'svc tokens rotate tok_0mwhkcyh5nlh1pqqssy5gj19q --overlap 0'] },
-  { path: 'tokens revoke', summary: 'Revoke an API token, and those that were created with it', arguments: [P3], options: [P5], listedBy: 'tokens', examples: ['svc tokens revoke tok_0mwhkcyh5nlh1pqqssy5gj19q'] },
+  { path: 'tokens list', summary: 'List your API tokens', options: [{ long: 'everyone', summary: 'List tokens of all members (admin or higher)', field: 'all', sets: 'true' }, { long: 'search', value: 'text', summary: 'Part of a token’s name', field: 'search' }, P0, P1, P2], examples: ['svc tokens list', 'svc tokens list --everyone --search ci'] },
+  { path: 'tokens rotate', summary: 'Give an API token a new value; the old one works for a day, or as long as you say', arguments: [P3], options: [P4], listedBy: 'tokens list', examples: ['svc tokens rotate tok_0mwhkcyh5nlh1pqqssy5gj19q', 'svc tokens rotate tok_0mwhkcyh5nlh1pqqssy5gj19q --overlap 0'] },
+  { path: 'tokens revoke', summary: 'Revoke an API token, and those that were created with it', arguments: [P3], options: [P5], listedBy: 'tokens list', examples: ['svc tokens revoke tok_0mwhkcyh5nlh1pqqssy5gj19q'] },
   { path: 'apps bind', summary: 'Let pods of a service account report about an app, without a token', arguments: [P6], options: [{ long: 'namespace', value: 'name', summary: 'Namespace of the service account', field: 'namespace', missing: { problem: 'Missing option --namespace', hint: 'Name a service account: --namespace shop --service-account worker' } }, { long: 'service-account', value: 'name', summary: 'Name of the service account', field: 'service_account', missing: { problem: 'Missing option --service-account', hint: 'Name a service account: --namespace shop --service-account worker' } }], listedBy: 'apps list', examples: ['svc apps bind billing --namespace billing --service-account worker'] },
   { path: 'apps bindings', summary: 'List the service accounts of an app, and the pods that came in by them', arguments: [P6], options: [P0, P1, P2], listedBy: 'apps list', examples: ['svc apps bindings billing'] },
   { path: 'apps bindings remove', summary: 'Remove a service account from an app', arguments: [P6, { name: 'binding_id', summary: 'wlb_…, from `svc apps bindings`', field: 'binding_id' }], options: [P5], listedBy: 'apps bindings', examples: ['svc apps bindings remove billing wlb_0mwhkcyh5nlh1pqqssy5gj19q'] },

@@ -1,5 +1,6 @@
 /** API tokens, and the validation of any token. */
 import * as z from 'zod'
+import { field } from './field.ts'
 import { AudienceName, DisplayName, Nothing, ScopeName, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { BEARER_MAX } from './limits.ts'
@@ -64,18 +65,20 @@ export const listApiTokens = reading({
   summary: 'List your API tokens. Owners and admins can list everybody’s.',
   service: 'auth-service',
   input: z.object({
-    all: z.stringbool().default(false).describe('Every token of the organization; owner or admin.'),
+    all: field(z.stringbool().default(false).describe('Every token of the organization; owner or admin.'), {
+      client: { flag: 'everyone', summary: 'List tokens of all members (admin or higher)' },
+    }),
     search: z.string().trim().max(120).optional().describe('Part of a token’s name.'),
     ...countedPageInput,
   }),
   output: z.object({ tokens: z.array(ApiToken), ...countedPageOutput }),
   access: 'viewer',
   command: {
-    path: 'tokens',
-    summary: 'List your API tokens; all of them for an admin or owner with --all',
+    path: 'tokens list',
+    summary: 'List your API tokens',
     table:
       'TOKEN=id, name, starts_with, role_cap, expires_at, last_used_at, OLD VALUE UNTIL=previous.works_until, OLD VALUE USED=previous.last_used_at',
-    examples: ['svc tokens', 'svc tokens --all --search ci'],
+    examples: ['svc tokens list', 'svc tokens list --everyone --search ci'],
   },
   http: { method: 'get', path: '/api/v1/tokens' },
 })

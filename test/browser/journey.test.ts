@@ -79,7 +79,7 @@ describe.skipIf(findChromium() === undefined)('svc in a browser', { timeout: 120
     await page.goto(`${base}/console/settings/tokens`)
     expect(await page.content()).not.toContain(token)
     const row = page.getByRole('row', { name: /From the browser/ })
-    await row.getByRole('button').first().click()
+    await row.getByRole('button', { name: 'Revoke' }).first().click()
     await page
       .getByRole('dialog')
       .getByRole('button', { name: /revoke|end/i })

@@ -301,9 +301,9 @@ const ROWS: Row[] = [
   ['db remove nothing --yes', 4, /svc db list/],
 
   // API tokens.
-  ['tokens', 0, /^TOKEN +NAME +STARTS WITH[^]*\n\{child\} +child +svc_\w{6} +owner/],
-  ['tokens --all --context ro', 3, /error: /],
-  ['tokens --limit x', 5, /Invalid value for --limit: x/],
+  ['tokens list', 0, /^TOKEN +NAME +STARTS WITH[^]*\n\{child\} +child +svc_\w{6} +owner/],
+  ['tokens list --everyone --context ro', 3, /error: /],
+  ['tokens list --limit x', 5, /Invalid value for --limit: x/],
   ['tokens rotate {child} --overlap 2', 0, /token: +svc_\w{49}\n[^]*The old one works until 20/],
   ['tokens rotate {child} --overlap 0', 0, /not shown again\.\n$/],
   ['tokens rotate {child} --overlap week', 5, /Invalid value for --overlap: week/],
@@ -311,7 +311,7 @@ const ROWS: Row[] = [
   [`tokens rotate ${NO_API_TOKEN}`, 4, /svc tokens/],
   ['tokens revoke {child}', 5, /Add --yes/],
   ['tokens revoke {child} --yes', 0, /Revoked \{child\}/],
-  ['tokens revoke {child} --yes', 4, /svc tokens/],
+  ['tokens revoke {child} --yes', 4, /svc tokens list/],
   ['tokens revoke {child} --yes --context scoped', 3, /scopes of this token/],
 
   // Assistants.
