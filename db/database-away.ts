@@ -24,7 +24,7 @@ export class OutcomeUnknown extends Error {
 }
 
 const LOST_CODES = new Set(
-  `CONNECTION_CLOSED CONNECTION_DESTROYED CONNECT_TIMEOUT
+  `CONNECTION_CLOSED CONNECTION_DESTROYED CONNECT_TIMEOUT IS_STANDBY
   ECONNREFUSED ECONNRESET EPIPE ETIMEDOUT EHOSTUNREACH ENETUNREACH ENOTFOUND EAI_AGAIN`.split(/\s+/),
 )
 
@@ -80,14 +80,15 @@ export function createGate(limits = AWAY) {
   /** With the time since when. */
   const waiting = new Map<DriverQuery, number>()
   let cause: unknown
-  let isAway = false
+  let [isAway, isClosed] = [false, false]
   let timer: NodeJS.Timeout | undefined
 
   function look(): void {
     const over = performance.now() - limits.waitMs
+    let places = limits.waiting
     for (const [query, since] of waiting) {
       if (query.state !== null) waiting.delete(query)
-      else if (since <= over) refuse(query)
+      else if (since <= over || places-- <= 0) refuse(query)
     }
   }
 
@@ -104,9 +105,8 @@ export function createGate(limits = AWAY) {
     lost(error: unknown): void {
       isAway = true
       cause = error
-      look()
-      for (const query of [...waiting.keys()].slice(limits.waiting)) refuse(query)
-      timer ??= setInterval(look, limits.lookMs)
+      // Not at once: where one connection is lost, others may be well.
+      if (!isClosed) timer ??= setInterval(look, limits.lookMs)
     },
     /** The server has said something. */
     found(): void {
@@ -126,6 +126,9 @@ export function createGate(limits = AWAY) {
       query.handler = Object.assign(guarded, { debug: handler.debug })
     },
     /** Waits for nothing any more. */
-    close: (): void => clearInterval(timer),
+    close(): void {
+      isClosed = true
+      clearInterval(timer)
+    },
   }
 }

@@ -38,16 +38,21 @@ const ASK_SECONDS = 2
 
 /** A pool that tells everybody soon, and honestly, when its database is away. */
 export function openPool(url: string, settings: Settings): postgres.Sql {
-  const own = { ...settings, target_session_attrs: 'primary' }
-  return openDriver(url, own, {
+  return openDriver(url, settings, {
     gate: createGate(),
     async ask() {
-      const client = openDriver(url, { ...own, max: 1, connect_timeout: ASK_SECONDS })
+      const answered = Promise.withResolvers<void>()
+      const client = openDriver(
+        url,
+        { ...settings, max: 1, connect_timeout: ASK_SECONDS },
+        { onData: () => answered.resolve() },
+      )
       const late = sleep(ASK_SECONDS * 1000, undefined, { ref: false }).then(() => {
         throw new Error('no answer')
       })
       try {
-        await Promise.race([client.unsafe('select 1'), late])
+        // Whatever it says, if only that it takes no more connections: it is there.
+        await Promise.race([answered.promise, client.unsafe('select 1').then(() => {}), late])
       } finally {
         await client.end({ timeout: 0 })
       }
@@ -55,10 +60,13 @@ export function openPool(url: string, settings: Settings): postgres.Sql {
   })
 }
 
-type Watched = { readonly gate: ReturnType<typeof createGate>; readonly ask: () => Promise<unknown> }
+type Watched =
+  | { readonly gate: ReturnType<typeof createGate>; readonly ask: () => Promise<unknown> }
+  | { readonly onData: () => void }
 
 export function openDriver(url: string, settings: Settings, watched?: Watched): postgres.Sql {
-  const gate = watched?.gate
+  const gate = watched && 'gate' in watched ? watched.gate : undefined
+  const onData = watched && 'onData' in watched ? watched.onData : () => gate?.found()
   const { searchParams, hostname, port } = new URL(url)
   // Its own way to a Unix socket, with the losses above.
   const opensItself = hostname === '' || searchParams.has('host') || searchParams.has('sslnegotiation')
@@ -69,7 +77,10 @@ export function openDriver(url: string, settings: Settings, watched?: Watched): 
   }
   const sockets = new Set<Socket>()
   let [failures, hasEnded, hasConnected, waiting] = [0, false, false, 0]
-  const silence = watched && watchSilence({ sockets, isWaiting: () => waiting > 0, ask: watched.ask })
+  const silence =
+    watched && 'ask' in watched
+      ? watchSilence({ sockets, isWaiting: () => waiting > 0, ask: watched.ask })
+      : undefined
 
   async function socket(): Promise<Duplex> {
     try {
@@ -83,7 +94,7 @@ export function openDriver(url: string, settings: Settings, watched?: Watched): 
         sockets.add(opened)
         silence?.watch()
         opened.once('close', () => sockets.delete(opened))
-        return closingWithoutError(opened, () => gate?.found())
+        return closingWithoutError(opened, { onData, refusesStandby: gate !== undefined })
       }
       // The driver would use it, and the process would not end.
       opened.destroy()
@@ -133,6 +144,7 @@ export function openDriver(url: string, settings: Settings, watched?: Watched): 
     query.handler = Object.assign(counted, { debug: handler.debug })
     query.resolve = (value) => {
       uncount()
+      gate!.found()
       resolve(value)
     }
     query.reject = (error) => {
@@ -192,12 +204,40 @@ function withoutHoles(query: DriverQuery): void {
   }
 }
 
-function closingWithoutError(socket: Socket, onData: () => void): Socket {
+type Watching = { readonly onData?: (() => void) | undefined; readonly refusesStandby: boolean }
+
+/** From Postgres 14 on a server says this before anything can be asked. */
+const IS_STANDBY = Buffer.from('in_hot_standby\0on\0')
+const READY = 'Z'.charCodeAt(0)
+const CANCEL_BYTES = 16
+
+function closingWithoutError(socket: Socket, { onData, refusesStandby }: Watching): Socket {
   const emit = socket.emit.bind(socket)
+  /** What it has said of itself, until it is ready to be asked. */
+  let greeting: Buffer | undefined = Buffer.alloc(0)
+
+  function hear(bytes: Buffer): boolean {
+    onData?.()
+    if (!greeting) return true
+    greeting = Buffer.concat([greeting, bytes])
+    if (refusesStandby && greeting.includes(IS_STANDBY)) {
+      socket.destroy(Object.assign(new Error('The server is a standby'), { code: 'IS_STANDBY' }))
+      return false
+    }
+    // The last message of the greeting has six bytes.
+    if (greeting.at(-6) === READY) greeting = undefined
+    return true
+  }
+
   return Object.assign(socket, {
     emit(event: string, ...values: unknown[]) {
-      if (event === 'data') onData()
-      return event === 'close' ? emit('close', false) : emit(event, ...values)
+      if (event === 'data' && !hear(values[0] as Buffer)) return true
+      if (event !== 'close') return emit(event, ...values)
+      // The driver would connect again for its first query, without a pause and without an end. Whoever only asks to cancel
+      // something is hung up on.
+      if (greeting && socket.bytesWritten > CANCEL_BYTES)
+        emit('error', Object.assign(new Error('The server hung up'), { code: 'ECONNRESET' }))
+      return emit('close', false)
     },
   })
 }

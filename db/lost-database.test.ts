@@ -128,6 +128,44 @@ describe('a connection that is lost', () => {
   })
 })
 
+/** A server that answers whatever comes first with these bytes, and then hangs up or says nothing. */
+async function openServer(answer: (socket: net.Socket) => void): Promise<string> {
+  const fake = net.createServer((socket) => {
+    socket.on('error', () => {})
+    socket.once('data', () => answer(socket))
+  })
+  await new Promise<void>((resolve) => fake.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void fake.close())
+  return `postgres://svc:secret@127.0.0.1:${(fake.address() as AddressInfo).port}/svc`
+}
+
+test('an address at which somebody hangs up is told as such, and not tried without end', async () => {
+  const url = await openServer((socket) => socket.end())
+  await expect(connect({ url })).rejects.toThrow(
+    /Cannot connect to Postgres at 127.0.0.1:\d+\/svc: The server hung up/,
+  )
+})
+
+test('a standby is not taken', async () => {
+  const message = (kind: string, ...parts: (string | number[])[]) => {
+    const body = Buffer.concat(parts.map((part) => Buffer.from(part as string)))
+    const length = Buffer.alloc(4)
+    length.writeInt32BE(body.length + 4)
+    return Buffer.concat([Buffer.from(kind), length, body])
+  }
+  const url = await openServer((socket) =>
+    socket.write(
+      Buffer.concat([
+        message('R', [0, 0, 0, 0]),
+        message('S', 'server_version\0', '17.0\0'),
+        message('S', 'in_hot_standby\0', 'on\0'),
+        message('Z', 'I'),
+      ]),
+    ),
+  )
+  await expect(connect({ url })).rejects.toThrow(/: The server is a standby/)
+})
+
 test('a server that freezes is given up, and found again when it thaws', async () => {
   const way = await openWay()
   const { db } = await connected(way.url)

@@ -35,12 +35,12 @@ export function watchSilence({ sockets, isWaiting, ask, lookMs = LOOK_MS }: Sile
 
   async function askAnew(): Promise<void> {
     isAsking = true
-    const silent = [...sockets]
+    const silent = [...sockets].map((socket) => ({ socket, before: socket.bytesRead }))
     try {
       await ask()
       patience = Math.min(2 * patience, PATIENCE.most)
     } catch {
-      for (const socket of silent) socket.destroy()
+      for (const { socket, before } of silent) if (socket.bytesRead === before) socket.destroy()
     }
     isAsking = false
     silentLooks = 0

@@ -118,7 +118,7 @@ export const ERRORS = {
     status: 503,
     exit: 1,
     message: 'The service cannot be reached right now; try again shortly',
-    user: 'Wait for the number of seconds in `Retry-After`. Nothing was done.',
+    user: 'Wait for the number of seconds in `Retry-After`, then try again.',
     operator: 'The database is out of reach, is shutting down or takes no writes. See `/readyz` and the log.',
   },
   OVERLOADED: {
