@@ -215,10 +215,11 @@ export function createAdmission(
     const known = identities.get(digest)
     const network = networkOf(request.address)
     const since = now()
-    if (known && since < known.until)
-      return { request, digest, lane: 'validated', keys: [network, known.identity], since }
     const { block, site } = networksAround(network)
-    return { request, digest, lane: 'unvalidated', keys: [site, block, network], since }
+    const keys = [site, block, network]
+    if (known && since < known.until)
+      return { request, digest, lane: 'validated', keys: [...keys, known.identity], since }
+    return { request, digest, lane: 'unvalidated', keys, since }
   }
 
   function add(request: AdmittedRequest): () => void {
@@ -254,10 +255,9 @@ export function createAdmission(
   /** Those who came with it before anybody knew whose it is: a program that begins with a hundred requests at once. */
   function moveToValidated(digest: string, identity: string): void {
     for (const one of unvalidated.get(digest) ?? []) {
-      const network = one.keys.at(-1)!
       one.leave!()
       one.lane = 'validated'
-      one.keys = [network, identity]
+      one.keys = [...one.keys, identity]
       wait(one)
     }
   }

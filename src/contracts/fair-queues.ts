@@ -51,7 +51,7 @@ export const FAIR_QUEUES = {
    * for: a person, an office, or everybody behind a proxy that is not in TRUSTED_PROXIES.
    */
   validatedRequests: {
-    keys: ['network', 'person'],
+    keys: ['site', 'block', 'network', 'person'],
     running: { all: 32 },
     waiting: { all: REQUESTS_WAITING },
     waitMs: 15_000,

@@ -277,7 +277,8 @@ export async function finishAndStartAttempts(
       update messages m set state = 'pending', worker = null, lease_until = null,
         next_at = greatest(${at} + ${LANE_WAIT}, l.blocked_until)
       from wanted w join lanes l on l.org_id = w.org_id and l.target = w.target
-      where m.org_id = w.org_id and m.id = w.id and m.state = 'claimed' and m.worker = ${how.worker} and w.rank > l.room
+      where m.org_id = w.org_id and m.id = w.id and m.state = 'claimed' and m.worker = ${how.worker}
+        and ${messageLease.isLive('m')} and w.rank > l.room
     ), on_their_way as (
       select org_id, target, count(distinct place) as n from started group by 1, 2
     ), updated as (
