@@ -312,6 +312,7 @@ CREATE TABLE cli_logins (
   CONSTRAINT cli_logins_session_id_sessions_id_fk FOREIGN KEY (session_id) REFERENCES sessions(id) ON DELETE CASCADE
 );
 CREATE INDEX cli_logins_by_expiry ON public.cli_logins USING btree (expires_at);
+CREATE INDEX cli_logins_by_session ON public.cli_logins USING btree (session_id);
 
 CREATE TABLE data_source_health (
   org_id text NOT NULL,

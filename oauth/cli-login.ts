@@ -95,7 +95,7 @@ function grant(
       return redeemDeviceCode(deps, asked.device_code)
     case 'authorization_code': {
       const { code, code_verifier: verifier, redirect_uri: redirectUri } = asked
-      return redeemAuthorizationCode(deps, { code, verifier, redirectUri })
+      return redeemAuthorizationCode(deps, { code, verifier, redirectUri }, c.get('requestId'))
     }
     case 'refresh_token':
       return refreshCliSession(deps, asked.refresh_token, c.get('requestId'))

@@ -21,4 +21,5 @@ CREATE TABLE "cli_logins" (
 --> statement-breakpoint
 ALTER TABLE "sessions" ADD COLUMN "kind" text DEFAULT 'browser' NOT NULL;--> statement-breakpoint
 ALTER TABLE "cli_logins" ADD CONSTRAINT "cli_logins_session_id_sessions_id_fk" FOREIGN KEY ("session_id") REFERENCES "public"."sessions"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-CREATE INDEX "cli_logins_by_expiry" ON "cli_logins" USING btree ("expires_at");
+CREATE INDEX "cli_logins_by_expiry" ON "cli_logins" USING btree ("expires_at");--> statement-breakpoint
+CREATE INDEX "cli_logins_by_session" ON "cli_logins" USING btree ("session_id");

@@ -60,7 +60,10 @@ export const cliLogins = pgTable(
     createdAt: instant('created_at').notNull(),
     expiresAt: instant('expires_at').notNull(),
   },
-  (t) => [index('cli_logins_by_expiry').on(t.expiresAt)],
+  (t) => [
+    index('cli_logins_by_expiry').on(t.expiresAt),
+    index('cli_logins_by_session').on(t.sessionId),
+  ],
 )
 
 export const mailedLinks = pgTable(

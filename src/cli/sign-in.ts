@@ -105,7 +105,9 @@ async function listenForCode(state: string) {
   // Awaited late, or never.
   promise.catch(() => {})
   const server = createServer((incoming, outgoing) => {
-    const url = new URL(incoming.url ?? '/', redirectUri)
+    // Whoever is on this machine may send anything.
+    const target = incoming.url ?? '/'
+    const url = URL.canParse(target, redirectUri) ? new URL(target, redirectUri) : new URL(redirectUri)
     const isOurs =
       incoming.method === 'GET' &&
       url.pathname === '/callback' &&

@@ -42,7 +42,7 @@ export const createAppToken = creating({
   }),
   output: NewAppToken,
   errors: ['NOT_FOUND', 'CONFLICT'],
-  givesSecret: true,
+  closedToCliSessions: true,
   command: {
     path: 'apps tokens create',
     summary: 'Create a token for programs of an app; it stays when you leave',
@@ -74,7 +74,7 @@ export const rotateAppToken = creating({
   summary: 'Give a token of an app a new value, which is returned once. What it may do stays.',
   input: z.object({ ...appAlias, token_id: Id('apt'), ...rotationInput }),
   output: NewAppToken,
-  givesSecret: true,
+  closedToCliSessions: true,
   command: {
     path: 'apps tokens rotate',
     summary: 'Give a token of an app a new value; the old one works for a day, or as long as you say',

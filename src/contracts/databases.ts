@@ -97,7 +97,7 @@ export const showConnectionString = reading({
   }),
   access: 'developer',
   errors: ['NOT_FOUND', 'CONFLICT'],
-  givesSecret: true,
+  closedToCliSessions: true,
   closedToSupport: true,
   command: {
     path: 'db connect',

@@ -278,6 +278,7 @@ export const activateIdentityProvider = updating({
   output: IdentityProvider,
   access: 'owner',
   errors: ['NOT_FOUND', 'CONFLICT', 'RATE_LIMITED'],
+  closedToCliSessions: true,
   command: {
     path: 'agents provider activate',
     summary: 'Prove that it is yours, and turn it on (owner)',
@@ -393,7 +394,7 @@ export const createIdentityProviderClient = creating({
     resource_urls: z.array(z.string()).describe('What the assistant may connect to.'),
   }),
   errors: ['NOT_FOUND', 'CONFLICT'],
-  givesSecret: true,
+  closedToCliSessions: true,
   command: {
     path: 'agents provider create-client',
     summary: 'Create a client with a secret, and allow it (admin or higher)',
@@ -425,6 +426,7 @@ export const allowIdentityProviderClient = updating({
   }),
   output: AllowedClient,
   errors: ['NOT_FOUND', 'CONFLICT', 'RATE_LIMITED'],
+  closedToCliSessions: true,
   command: {
     path: 'agents provider allow',
     summary: 'Allow a client, or change what it may have (admin or higher)',
@@ -534,6 +536,7 @@ export const setIdentityProviderRules = updating({
   }),
   output: z.object({ rules: z.array(ShownRule) }),
   errors: ['NOT_FOUND'],
+  closedToCliSessions: true,
   command: {
     path: 'agents provider set-rules',
     summary: 'Replace the rules; the first that matches decides (admin or higher)',
@@ -639,6 +642,7 @@ export const linkIdentity = creating({
   }),
   output: IdentityLink,
   errors: ['NOT_FOUND', 'CONFLICT'],
+  closedToCliSessions: true,
   command: {
     path: 'agents provider link',
     summary: 'Link a subject to a member (admin or higher)',

@@ -275,7 +275,7 @@ export const showChatLink = reading({
 export const beginChatLink = creating({
   ...chatLink,
   name: 'beginChatLink',
-  givesSecret: true,
+  closedToCliSessions: true,
   closedToSupport: true,
   summary: 'Start linking your chat account; returns the address to open in a browser.',
   input: z.object({}),

@@ -142,7 +142,7 @@ export const createMachineAgent = creating({
   }),
   output: MachineAgent.extend({ secret }),
   errors: ['NOT_FOUND', 'CONFLICT'],
-  givesSecret: true,
+  closedToCliSessions: true,
   closedToSupport: true,
   command: {
     path: 'agents machines create',
@@ -226,7 +226,7 @@ export const addMachineAgentCredential = creating({
   output: MachineAgentCredential.extend({ secret }),
   access: 'viewer',
   errors: ['NOT_FOUND', 'CONFLICT'],
-  givesSecret: true,
+  closedToCliSessions: true,
   closedToSupport: true,
   command: {
     path: 'agents machines add-credential',
@@ -260,7 +260,7 @@ export const rotateMachineAgentCredential = creating({
   output: MachineAgentCredential.extend({ secret }),
   access: 'viewer',
   errors: ['NOT_FOUND', 'CONFLICT'],
-  givesSecret: true,
+  closedToCliSessions: true,
   closedToSupport: true,
   command: {
     path: 'agents machines rotate-credential',

@@ -80,7 +80,7 @@ export const inviteMember = creating({
   }),
   access: 'admin',
   errors: ['NOT_FOUND', 'CONFLICT', 'RATE_LIMITED'],
-  givesSecret: true,
+  closedToCliSessions: true,
   closedToSupport: true,
   http: { method: 'post', path: '/api/v1/orgs/{org_id}/invitations', success: 201 },
 })

@@ -48,10 +48,10 @@ type Declaration<
    */
   readonly closedToSupport?: boolean
   /**
-   * Its answer holds a secret that opens something by itself. Closed to logins of the client: a code that somebody was
-   * talked into approving must not become a credential that outlives it.
+   * Closed to logins of the client: it answers with a secret, or lets in a key or a provider of somebody's choice. A code that
+   * somebody was talked into approving must not become a way in that outlives it.
    */
-  readonly givesSecret?: boolean
+  readonly closedToCliSessions?: boolean
   /** Beyond those that every call with its access can answer. */
   readonly errors?: readonly ErrorCode[]
   /** On the command line; several where people know what it does by several names. */

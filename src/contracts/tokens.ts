@@ -55,7 +55,7 @@ export const createApiToken = creating({
   output: z.object({ ...ApiToken.shape, token: tokenValue }),
   access: 'viewer',
   errors: ['CONFLICT'],
-  givesSecret: true,
+  closedToCliSessions: true,
   closedToSupport: true,
   http: { method: 'post', path: '/api/v1/tokens', success: 201 },
 })
@@ -91,7 +91,7 @@ export const rotateApiToken = creating({
   output: z.object({ ...ApiToken.shape, token: tokenValue }),
   access: 'viewer',
   errors: ['NOT_FOUND'],
-  givesSecret: true,
+  closedToCliSessions: true,
   closedToSupport: true,
   command: {
     path: 'tokens rotate',

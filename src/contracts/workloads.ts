@@ -53,6 +53,7 @@ export const bindServiceAccount = creating({
   output: Binding,
   access: 'admin',
   errors: ['NOT_FOUND', 'CONFLICT', 'RATE_LIMITED', 'CLUSTER_UNAVAILABLE'],
+  closedToCliSessions: true,
   command: {
     path: 'apps bind',
     summary: 'Let pods of a service account report about an app, without a token',

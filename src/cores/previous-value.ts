@@ -1,5 +1,7 @@
 /** The value that a token had before it was rotated: good for a chosen time, and never for more than the token. */
 import type { apiTokens } from '../../db/schema.ts'
+import { ServiceError } from '../contracts/errors.ts'
+import type { MemberPrincipal } from './principal.ts'
 
 type Row = Pick<
   typeof apiTokens.$inferSelect,
@@ -24,6 +26,14 @@ export const rotatedOut = (row: Row, until: Date) => ({
   previousLastUsedAt: row.lastUsedAt,
   lastUsedAt: null,
 })
+
+/** Whoever found a token that was rotated out must not keep what was made with it beyond its end. */
+export function refuseOutliving({ tokenId, expiresAt }: MemberPrincipal, end: Date | null): void {
+  if (tokenId === undefined || expiresAt === null || (end !== null && end <= expiresAt)) return
+  throw new ServiceError('FORBIDDEN', 'It would outlive the token that rotates it', {
+    hint: 'Rotate it in the console.',
+  })
+}
 
 export const presentPrevious = (row: Row, now: Date) =>
   row.previousUntil === null || row.previousUntil <= now

@@ -225,7 +225,7 @@ function authorize(principal: Principal, op: Operation, namesOrganization: boole
   if (op.access === 'operator')
     throw new ServiceError('FORBIDDEN', 'Only the operator of this installation may do this')
   if (op.access === 'session' && principal.sessionId === undefined) throw sessionRequired(principal)
-  if (op.givesSecret === true && principal.kind === 'cli_session') throw closedToClient()
+  if (op.closedToCliSessions === true && principal.kind === 'cli_session') throw closedToClient()
   if (principal.scopes !== null && !opens(principal.scopes, op)) throw scopeMissing(op)
   if (principal.supportSessionId !== undefined && op.closedToSupport === true) throw closedToSupport()
   if (op.access === 'person' || op.access === 'session' || op.access === 'anyone') return

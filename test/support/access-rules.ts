@@ -16,7 +16,7 @@ export const operatorOnly: Rule = (op) => (op.access === 'operator' ? OPEN : 'UN
 export const member: Rule = (op) => (op.access === 'operator' ? 'FORBIDDEN' : OPEN)
 export const apiToken: Rule = (op) => (op.access === 'session' ? 'FORBIDDEN' : member(op))
 /** As its person, but for what is theirs alone and for secrets. */
-export const cliSession: Rule = (op) => (op.givesSecret === true ? 'FORBIDDEN' : apiToken(op))
+export const cliSession: Rule = (op) => (op.closedToCliSessions === true ? 'FORBIDDEN' : apiToken(op))
 export const withScope =
   (scope: Scope): Rule =>
   (op) =>

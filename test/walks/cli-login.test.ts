@@ -167,8 +167,10 @@ describe('what it may do', () => {
       )
   })
 
-  /** From the table: whatever is for a session alone, and whatever gives out a secret. */
-  const CLOSED = OPERATIONS.filter(({ access, givesSecret }) => access === 'session' || givesSecret === true)
+  /** From the table: whatever is for a session alone, gives out a secret, or opens another way in. */
+  const CLOSED = OPERATIONS.filter(
+    ({ access, closedToCliSessions }) => access === 'session' || closedToCliSessions === true,
+  )
 
   test('nothing that is for a session, or gives out a secret', async () => {
     const { access } = await signInCli(system, org!, owner)
@@ -193,6 +195,18 @@ describe('what it may do', () => {
     expect(answers).toEqual(CLOSED.map(({ name }) => [name, 403]))
   })
 
+  test('nothing that lets in a key or a provider of somebody’s choice, which would outlive it', () => {
+    const names = CLOSED.map(({ name }) => name)
+    expect(names).toEqual(
+      expect.arrayContaining([
+        'activateIdentityProvider',
+        'allowIdentityProviderClient',
+        'bindServiceAccount',
+        'linkIdentity',
+      ]),
+    )
+  })
+
   test('whatever answers with a secret is marked so', () => {
     const SECRET = /^(token|secret|password|connection_string|url|invitation_url)$/
     const isSecret = (op: (typeof OPERATIONS)[number]) =>
@@ -200,7 +214,7 @@ describe('what it may do', () => {
       op.access !== 'operator' &&
       op.access !== 'session' &&
       Object.keys(op.output.shape).some((key) => SECRET.test(key))
-    const unmarked = OPERATIONS.filter((op) => isSecret(op) && op.givesSecret !== true).map(
+    const unmarked = OPERATIONS.filter((op) => isSecret(op) && op.closedToCliSessions !== true).map(
       ({ name }) => name,
     )
     // It leads to the page of the chat service, where somebody decides who may install it there.

@@ -16,7 +16,7 @@ import {
   rotateMachineAgentCredential,
   showMachineAgent,
 } from '../../src/contracts/machine-agents.ts'
-import { removeMember } from '../../src/contracts/members.ts'
+import { inviteMember, removeMember } from '../../src/contracts/members.ts'
 import { whoAmI } from '../../src/contracts/people.ts'
 import { claimPipelineRun } from '../../src/contracts/pipelines.ts'
 import {
@@ -165,9 +165,15 @@ describe('an API token', () => {
 
   test('makes with its old value nothing that outlives that', async () => {
     const { id, token } = await makeApiToken(system, org, org.owner)
+    const older = await system.as({ token })(createApiToken, { name: 'made before' })
     const rotated = await rotate(id, 2)
     const [byOld, byNew] = [system.as({ token }), system.as({ token: rotated.token })]
     const ends = rotated.previous!.works_until
+    expect(await codeOf(rotate(older.id, 1, { call: byOld }))).toBe('FORBIDDEN')
+    expect(await codeOf(rotate(older.id, 1, { call: byNew }))).toBe('done')
+    const invited = { org_id: org.id, email: `${unique('guest')}@people.test`, role: 'viewer' } as const
+    expect((await byOld(inviteMember, invited)).expires_at).toBe(ends)
+    expect(Date.parse((await byNew(inviteMember, invited)).expires_at)).toBeGreaterThan(Date.parse(ends))
     expect((await byOld(createApiToken, { name: 'child' })).expires_at).toBe(ends)
     expect((await byNew(createApiToken, { name: 'child' })).expires_at).toBeNull()
     const agent = await byOld(createMachineAgent, { name: unique('nightly') })

@@ -18,7 +18,10 @@ export const login: Run = async (ctx, input) => {
   const named = checkedName(ctx.settings.context)
   const apiUrl = await apiUrlFrom(ctx, input)
   const { token, login: signedIn } = await tokensFrom(ctx, input, apiUrl)
-  const { user, organization, role } = await verifyToken(ctx, apiUrl, token)
+  const { user, organization, role } = await verifyToken(ctx, apiUrl, token).catch(async (error: unknown) => {
+    if (signedIn) await endLogin(ctx, apiUrl, signedIn)
+    throw error
+  })
   const context: SavedContext = {
     api_url: apiUrl.origin,
     user: { id: user.id, email: user.email },

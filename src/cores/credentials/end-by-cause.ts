@@ -178,14 +178,22 @@ export async function endByCause(
     if (kind in found && found[kind] === undefined) throw new Error(`${cause} finds every ${kind}`)
     return found[kind]
   }
-  const [session, token, grant] = [
-    or(where('session'), where('cli_session')),
+  const [session, login, token, grant] = [
+    where('session'),
+    where('cli_session'),
     where('api_token'),
     where('grant'),
   ]
   const [credential, invitation] = [where('machine_credential'), where('invitation')]
+  // One after the other: a login that is being approved holds its session, and is there once that was waited for.
+  const browserSessions = session ? await endSessions(tx, clock, session) : []
+  const kept = 'exceptSessionId' in details ? details.exceptSessionId : undefined
+  if (login && kept !== undefined) {
+    await tx.select({ id: sessions.id }).from(sessions).where(eq(sessions.id, kept)).for('update')
+  }
+  const logins = login ? await endSessions(tx, clock, login) : []
   return {
-    sessions: session ? await endSessions(tx, clock, session) : [],
+    sessions: [...browserSessions, ...logins],
     tokens: token ? await revokeApiTokens(tx, clock, token) : [],
     grants: grant ? await endGrants(tx, clock, grant, GRANT_REASONS[cause] ?? 'access_ended') : [],
     credentials: credential ? await revokeCredentials(tx, clock, credential) : [],

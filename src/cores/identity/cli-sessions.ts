@@ -73,6 +73,7 @@ export async function redeemDeviceCode(
 export async function redeemAuthorizationCode(
   deps: CliDeps,
   { code, verifier, redirectUri }: { code: string; verifier: string; redirectUri: string },
+  requestId: string,
 ): Promise<CliTokenAnswer | GrantRefusal> {
   return withTransaction(deps.db, async (tx) => {
     const [login] = await tx
@@ -86,7 +87,8 @@ export async function redeemAuthorizationCode(
       return redeem(tx, deps, login)
     const now = deps.clock()
     await tx.update(cliLogins).set({ usedAt: now }).where(eq(cliLogins.secretHash, login.secretHash))
-    await tx.update(sessions).set({ endedAt: now }).where(eq(sessions.id, login.sessionId!))
+    const session = await lockLive(tx, deps, login.sessionId!)
+    if (session) await end(tx, deps, session, 'session.reused', requestId)
     return 'invalid_grant'
   })
 }

@@ -4,7 +4,7 @@ import { apiTokens } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
 import { apiTokenHash, makeApiToken, tokenPrefix } from '../../trust/api-token.ts'
 import { isMadeWith } from '../api-tokens/index.ts'
-import { endOfOverlap, rotatedOut } from '../previous-value.ts'
+import { endOfOverlap, refuseOutliving, rotatedOut } from '../previous-value.ts'
 import { write, type Verb } from '../verb.ts'
 import { isLive, presentApiToken, type TokenDeps } from './api-token-rows.ts'
 
@@ -24,6 +24,7 @@ export const rotateApiToken: Verb<'rotateApiToken', TokenDeps> = write(
       throw new ServiceError('FORBIDDEN', 'A token rotates only tokens that were created with it', {
         hint: 'Rotate it in the console.',
       })
+    refuseOutliving(member, before.expiresAt)
     const token = makeApiToken()
     const now = clock()
     const [row] = await tx

@@ -245,14 +245,16 @@ async function validateCliSession(deps: ValidationDeps, { token, organization, a
   const now = deps.clock()
   const claims = await deps.cliTokens.access.verify(token, now)
   if (!claims || (audience ?? 'api') !== 'api') throw refused()
-  const { sessionId, userId, generation } = claims
+  const { sessionId, userId } = claims
   const [row] = await liveCliSession(deps.db).execute({ sessionId, userId, now: now.toISOString() })
   if (!row) throw refused()
   const { session, role, membershipId, user, org } = row
-  // The first use of new tokens is what ends the old ones: see refreshCliSession.
-  const isFirstUse = generation === session.generation && session.lastUsedAt <= session.rotatedAt
-  if (isFirstUse || (generation === session.generation && isStale(session.lastUsedAt, now))) {
-    await deps.db.update(sessions).set({ lastUsedAt: now }).where(eq(sessions.id, session.id))
+  // The first use since they were renewed, with whichever, ends the repeating of new ones: see refreshCliSession.
+  if (session.lastUsedAt <= session.rotatedAt || isStale(session.lastUsedAt, now)) {
+    await deps.db
+      .update(sessions)
+      .set({ lastUsedAt: now })
+      .where(and(eq(sessions.id, session.id), eq(sessions.generation, session.generation)))
   }
   const found = {
     organization: { id: org.id, name: org.name, slug: org.slug },

@@ -1,4 +1,4 @@
-import { and, eq, or, sql } from '../../../db/drizzle.ts'
+import { and, eq, gt, or, sql } from '../../../db/drizzle.ts'
 import { machineAgentCredentials } from '../../../db/schema.ts'
 import { notFound } from '../../contracts/errors.ts'
 import { write, type Verb } from '../verb.ts'
@@ -19,7 +19,10 @@ export const revokeMachineAgentCredential: Verb<'revokeMachineAgentCredential'> 
         eq(machineAgentCredentials.agentId, agent.id),
         or(
           eq(machineAgentCredentials.id, credential_id),
-          eq(machineAgentCredentials.replacedBy, credential_id),
+          and(
+            eq(machineAgentCredentials.replacedBy, credential_id),
+            gt(machineAgentCredentials.expiresAt, clock()),
+          ),
           eq(machineAgentCredentials.id, successor),
         ),
       ),

@@ -4,7 +4,7 @@ import { machineAgentCredentials } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
 import { isMadeWith } from '../api-tokens/index.ts'
 import type { LivenessDeps } from '../grants/index.ts'
-import { endOfOverlap } from '../previous-value.ts'
+import { endOfOverlap, refuseOutliving } from '../previous-value.ts'
 import { write, type Verb } from '../verb.ts'
 import {
   insertCredential,
@@ -36,10 +36,12 @@ export const rotateMachineAgentCredential: Verb<'rotateMachineAgentCredential', 
       throw new ServiceError('FORBIDDEN', 'A token rotates only credentials that were made with it', {
         hint: 'Rotate it in the console.',
       })
+    refuseOutliving(member, before.expiresAt)
     if (before.replacedBy !== null)
       throw new ServiceError('CONFLICT', 'This credential was rotated before. Rotate the new one.')
     refuseOtherKind(before, public_key)
-    await revokeCredentials(tx, clock, eq(machineAgentCredentials.replacedBy, before.id))
+    const isBeforeIt = and(eq(machineAgentCredentials.replacedBy, before.id), isLiveCredential(context))
+    await revokeCredentials(tx, clock, isBeforeIt)
     const { credential, secret } = await insertCredential(tx, context, member, agent.id, public_key, before)
     const until = endOfOverlap(clock(), overlap_hours)
     await tx

@@ -23,7 +23,9 @@ export const inviteMember: Verb<'inviteMember', InvitationDeps> = writeInSteps(
       await lockInvitationsTo(tx, orgId, email)
       await refuseOwnersInvitation(tx, clock, member, eq(invitations.email, email))
       await throttleInvitation({ ...context, db: tx }, { userId, orgId, email })
-      const by = { invitedBy: userId, madeWithTokenId: member.tokenId }
+      const { tokenId, expiresAt } = member
+      const endsBy = tokenId === undefined ? null : expiresAt
+      const by = { invitedBy: userId, madeWithTokenId: tokenId, endsBy }
       const invitation = await insertInvitation(tx, context, { orgId, email, role, ...by })
       await audit('invitation.created', `${email} as ${role}`)
       return { invitation, org: row, member }

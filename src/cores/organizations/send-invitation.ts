@@ -26,6 +26,8 @@ export async function insertInvitation(
     role: (typeof GRANTABLE_ROLES)[number]
     invitedBy: string | null
     madeWithTokenId?: string | undefined
+    /** What it was made with ends then. */
+    endsBy?: Date | null
     waitingUserId?: string
   },
 ): Promise<NewInvitation> {
@@ -56,7 +58,9 @@ export async function insertInvitation(
       waitingUserId: input.waitingUserId ?? null,
       sentByMail: deps.mail !== null && receivesMail(input.email),
       createdAt: now,
-      expiresAt: new Date(now.getTime() + INVITATION_SECONDS * 1000),
+      expiresAt: new Date(
+        Math.min(now.getTime() + INVITATION_SECONDS * 1000, input.endsBy?.getTime() ?? Infinity),
+      ),
     })
     .returning()
   return { row: row!, secret }

@@ -138,7 +138,10 @@ const useQuery = preparedQuery((db) => {
     insert into ${platformAccessGrants} (id, org_id, user_id, client_id, client_kind, client_name, redirect_host,
       document_sha256, resource, scopes, scope_edition, sources, via, identity_provider_id, payload, key_epoch,
       created_at, expires_at)
-    select coalesce((select ${value('successorId')} from ${ended} where id = grant_id), grant_id), ${value('orgId')}, ${value('userId')}, ${value('clientId')}, ${value('clientKind')},
+    select case when exists (select from ${ended})
+        or exists (select from ${grants} g where g.id = grant_id and g.revoked_at is not null)
+      then ${value('successorId')} else grant_id end,
+      ${value('orgId')}, ${value('userId')}, ${value('clientId')}, ${value('clientKind')},
       ${value('clientName')}, ${value('host')}, ${value('documentSha256')}, ${value('resource')}, ${texts('scopes')},
       ${sql.raw(String(SCOPE_EDITION))}, ${texts('sources')}, 'enterprise', ${value('providerId')},
       ${value('payload')}::jsonb, ${value('keyEpoch')}, ${now}, ${value('grantExpiresAt', 'timestamptz')}
