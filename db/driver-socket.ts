@@ -210,6 +210,7 @@ type Watching = { readonly onData?: (() => void) | undefined; readonly refusesSt
 const IS_STANDBY = Buffer.from('in_hot_standby\0on\0')
 const READY = 'Z'.charCodeAt(0)
 const CANCEL_BYTES = 16
+const GREETING_MAX_BYTES = 16 * 1024
 
 function closingWithoutError(socket: Socket, { onData, refusesStandby }: Watching): Socket {
   const emit = socket.emit.bind(socket)
@@ -224,8 +225,8 @@ function closingWithoutError(socket: Socket, { onData, refusesStandby }: Watchin
       socket.destroy(Object.assign(new Error('The server is a standby'), { code: 'IS_STANDBY' }))
       return false
     }
-    // The last message of the greeting has six bytes.
-    if (greeting.at(-6) === READY) greeting = undefined
+    // The last message of the greeting has six bytes. Where more came with it, it was longer than any greeting soon.
+    if (greeting.at(-6) === READY || greeting.length > GREETING_MAX_BYTES) greeting = undefined
     return true
   }
 

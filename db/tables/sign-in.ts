@@ -60,10 +60,7 @@ export const cliLogins = pgTable(
     createdAt: instant('created_at').notNull(),
     expiresAt: instant('expires_at').notNull(),
   },
-  (t) => [
-    index('cli_logins_by_expiry').on(t.expiresAt),
-    index('cli_logins_by_session').on(t.sessionId),
-  ],
+  (t) => [index('cli_logins_by_expiry').on(t.expiresAt), index('cli_logins_by_session').on(t.sessionId)],
 )
 
 export const mailedLinks = pgTable(
