@@ -12,7 +12,6 @@ let server: TestPostgres
 let connection: Connection
 let system: ListeningSystem
 beforeAll(async () => {
-  if (!process.env['LONG_LOST_DATABASE']) return
   server = await startPostgres()
   connection = await connect({ url: server.url })
   await migrate(
@@ -27,52 +26,49 @@ afterAll(async () => {
   await server?.stop()
 })
 
-test.runIf(process.env['LONG_LOST_DATABASE'])(
-  'while it is away every service answers 503 and when to come again, and afterwards as before',
-  async () => {
-    const tokens = await Promise.all(
-      [1, 2].map(async () => {
-        const org = await makeOrganization(system)
-        return makeApiToken(system, org, org.owner)
-      }),
-    )
-    const ask = async (path: string, init: RequestInit = {}) => {
-      const headers = { ...(init.headers as Record<string, string>), 'x-forwarded-for': newAddress() }
-      return readAnswer(await fetch(system.origin + path, { ...init, headers }))
-    }
-    const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
-    const call = (token: string) =>
-      ask('/platform', {
-        method: 'POST',
-        headers: {
-          ...bearer(token),
-          'content-type': 'application/json',
-          accept: 'application/json, text/event-stream',
-        },
-        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }),
-      })
-    const refresh = () =>
-      ask('/oauth/token', {
-        method: 'POST',
-        headers: { 'content-type': 'application/x-www-form-urlencoded' },
-        body: new URLSearchParams({ grant_type: 'refresh_token', refresh_token: 'x', client_id: 'nobody' }),
-      })
-    const all = () =>
-      Promise.all([
-        ...tokens.flatMap(({ token }) => [ask('/api/v1/me', { headers: bearer(token) }), call(token)]),
-        refresh(),
-        ask('/readyz'),
-      ])
-    const before = (await all()).map(({ status }) => status)
-    await server.halt()
-    const away = await all()
-    await server.resume()
-    expect(away.map(({ status }) => status)).toEqual(away.map(() => 503))
-    for (const { body } of away.slice(0, 4)) expect(body).toMatchObject({ error: { code: 'UNAVAILABLE' } })
-    expect(away[4]!.body).toMatchObject({ error: 'temporarily_unavailable' })
-    for (const { headers } of away.slice(0, 5)) expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
-    await expect
-      .poll(async () => (await all()).map(({ status }) => status), { timeout: 30_000 })
-      .toEqual(before)
-  },
-)
+test('while it is away every service answers 503 and when to come again, and afterwards as before', async () => {
+  const tokens = await Promise.all(
+    [1, 2].map(async () => {
+      const org = await makeOrganization(system)
+      return makeApiToken(system, org, org.owner)
+    }),
+  )
+  const ask = async (path: string, init: RequestInit = {}) => {
+    const headers = { ...(init.headers as Record<string, string>), 'x-forwarded-for': newAddress() }
+    return readAnswer(await fetch(system.origin + path, { ...init, headers }))
+  }
+  const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+  const call = (token: string) =>
+    ask('/platform', {
+      method: 'POST',
+      headers: {
+        ...bearer(token),
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }),
+    })
+  const refresh = () =>
+    ask('/oauth/token', {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams({ grant_type: 'refresh_token', refresh_token: 'x', client_id: 'nobody' }),
+    })
+  const all = () =>
+    Promise.all([
+      ...tokens.flatMap(({ token }) => [ask('/api/v1/me', { headers: bearer(token) }), call(token)]),
+      refresh(),
+      ask('/readyz'),
+    ])
+  const before = (await all()).map(({ status }) => status)
+  await server.halt()
+  const away = await all()
+  await server.resume()
+  expect(away.map(({ status }) => status)).toEqual(away.map(() => 503))
+  for (const { body } of away.slice(0, 4)) expect(body).toMatchObject({ error: { code: 'UNAVAILABLE' } })
+  expect(away[4]!.body).toMatchObject({ error: 'temporarily_unavailable' })
+  for (const { headers } of away.slice(0, 5)) expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
+  await expect
+    .poll(async () => (await all()).map(({ status }) => status), { timeout: 30_000 })
+    .toEqual(before)
+})
