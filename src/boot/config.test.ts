@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { ConfigProblems, readConfig, SECRET_KEYS, SETTINGS } from './config.ts'
+import { ConfigProblems, misspelledSettings, readConfig, SECRET_KEYS, SETTINGS } from './config.ts'
 
 type Env = Record<string, string>
 
@@ -47,6 +47,10 @@ const SECRET = {
 }
 /** A blank, a sign, a fraction and the forms only `Number` knows. */
 const NO_NUMBERS = ['x', ' ', '-1', '+1', '1.5', '0x10', '1e3', '9'.repeat(20)]
+const HOST_NAME = {
+  good: ['0.0.0.0', '::', 'svc.internal', 'localhost'],
+  bad: ['http://localhost', 'localhost:4000', 'a b', ' '],
+}
 const ANY_TEXT = { good: ['x'], bad: [] }
 
 /** Every setting there is: the type demands a row for a new one. */
@@ -74,11 +78,11 @@ const VALUES: Table = {
   OAUTH_PRIVATE_REDIRECTS: { good: ['cursor://x/y'], bad: [] },
   SVC_SERVICES: {
     good: ['worker', 'mcp-server, console', 'auth-service,worker,'],
-    bad: ['gateway', ',', 'worker;console', 'WORKER'],
+    bad: ['gateway', ',', 'worker;console', 'WORKER', 'worker,worker'],
   },
-  HOST: ANY_TEXT,
+  HOST: HOST_NAME,
   PORT: { good: ['0', '80', '65535'], bad: ['65536', ...NO_NUMBERS] },
-  METRICS_HOST: ANY_TEXT,
+  METRICS_HOST: HOST_NAME,
   METRICS_PORT: { good: ['off', '0', '9090'], bad: ['on', '65536', ...NO_NUMBERS] },
   SVC_DATA_DIR: ANY_TEXT,
   DATABASE_URL: {
@@ -92,7 +96,7 @@ const VALUES: Table = {
     good: ['embedded', 'postgres://user:pw@host:5432/postgres'],
     bad: ['mysql://host/svc', 'host', 'Embedded'],
   },
-  MANAGED_DATABASE_HOST: ANY_TEXT,
+  MANAGED_DATABASE_HOST: HOST_NAME,
   MANAGED_DATABASE_PORT: { good: ['0', '5432'], bad: ['65536', ...NO_NUMBERS] },
   MANAGED_STATEMENT_SECONDS: { good: ['1', '86400'], bad: ['0', ...NO_NUMBERS] },
   MANAGED_IDLE_TRANSACTION_SECONDS: { good: ['1', '3600'], bad: ['0', ...NO_NUMBERS] },
@@ -153,7 +157,7 @@ const VALUES: Table = {
     bad: [...ADDRESS.bad, 'http://vendor.example.com/auth/sign-in'],
   },
   TRUSTED_PROXIES: {
-    good: ['10.0.0.0/8', '10.0.0.1', '::1, fd00::/8', '0.0.0.0/0'],
+    good: ['10.0.0.0/8', '10.0.0.1', '::1, fd00::/8', 'any'],
     bad: [
       '10.0.0.0/33',
       '::1/129',
@@ -217,7 +221,10 @@ const VALUES: Table = {
       `org_${'0'.repeat(25)}=app.internal`,
     ],
   },
-  NOTIFY_ALLOW_NETS: { good: ['10.0.0.0/8, ::1', '127.0.0.1'], bad: ['10.0.0.0/33', 'hooks.internal'] },
+  NOTIFY_ALLOW_NETS: {
+    good: ['10.0.0.0/8, ::1', '127.0.0.1'],
+    bad: ['10.0.0.0/33', 'hooks.internal', '::/0'],
+  },
   WORKLOAD_IDENTITY_ENABLED: { good: ['true', 'off'], bad: ['maybe'] },
   WORKLOAD_AUDIENCE: { good: ['svc-control-plane'], bad: ['a'.repeat(257)] },
   SVC_WORKLOAD_AUDIENCE: { good: ['', 'svc-control-plane'], bad: ['a'.repeat(257)] },
@@ -243,8 +250,9 @@ const VALUES: Table = {
 const COMPANIONS: Partial<Record<keyof typeof SETTINGS, Env>> = {
   GOOGLE_CLIENT_ID: { GOOGLE_CLIENT_SECRET: 'x' },
   GOOGLE_CLIENT_SECRET: { GOOGLE_CLIENT_ID: 'x' },
-  MICROSOFT_CLIENT_ID: { MICROSOFT_CLIENT_SECRET: 'x' },
-  MICROSOFT_CLIENT_SECRET: { MICROSOFT_CLIENT_ID: 'x' },
+  MICROSOFT_CLIENT_ID: { MICROSOFT_CLIENT_SECRET: 'x', MICROSOFT_TENANT_ID: 'common' },
+  MICROSOFT_CLIENT_SECRET: { MICROSOFT_CLIENT_ID: 'x', MICROSOFT_TENANT_ID: 'common' },
+  MICROSOFT_TENANT_ID: { MICROSOFT_CLIENT_ID: 'x', MICROSOFT_CLIENT_SECRET: 'x' },
   OIDC_ISSUER: { OIDC_CLIENT_ID: 'x', OIDC_CLIENT_SECRET: 'x' },
   OIDC_CLIENT_ID: { OIDC_ISSUER: 'https://id.example.com', OIDC_CLIENT_SECRET: 'x' },
   OIDC_CLIENT_SECRET: { OIDC_ISSUER: 'https://id.example.com', OIDC_CLIENT_ID: 'x' },
@@ -274,11 +282,40 @@ test.each(Object.entries(VALUES))(
       expect(problems.length, `bad: ${value}`).toBeGreaterThan(0)
       // Nothing else is blamed for it.
       for (const problem of problems) expect(problem).toMatch(new RegExp(`^${key}: `))
+      // Nor in the words of a validator.
+      expect(problems.join()).not.toMatch(/invalid|expected|too (big|small)/i)
     }
     // Compose files and charts leave empty variables behind.
     if (!KEEPS_EMPTY.includes(key)) expect(readConfig({ [key]: '' })).toEqual(readConfig({}))
   },
 )
+
+test('everywhere is a word, and no range', () => {
+  expect(readConfig({ TRUSTED_PROXIES: '10.0.0.1, any' }).TRUSTED_PROXIES).toEqual([
+    '10.0.0.1',
+    '0.0.0.0/0',
+    '::/0',
+  ])
+  for (const range of ['0.0.0.0/0', '10.0.0.0/0', '::/0', '::/00']) {
+    expect(problemsOf({ TRUSTED_PROXIES: range })).toEqual([
+      'TRUSTED_PROXIES: is every address there is: write any if that is meant',
+    ])
+  }
+})
+
+test('a misspelled name is told with the right one, unless that is set or the name is somebody else’s', () => {
+  const misspelled = { PROT: '1', DATABSE_URL: 'x', SVC_DATADIR: 'x', TRUSTED_PROXYS: 'x' }
+  expect(misspelledSettings(misspelled)).toEqual([
+    { given: 'PROT', meant: 'PORT' },
+    { given: 'DATABSE_URL', meant: 'DATABASE_URL' },
+    { given: 'SVC_DATADIR', meant: 'SVC_DATA_DIR' },
+    { given: 'TRUSTED_PROXYS', meant: 'TRUSTED_PROXIES' },
+  ])
+  expect(misspelledSettings({ ...misspelled, PORT: '1' }).map(({ given }) => given)).not.toContain('PROT')
+  const usual =
+    'PATH HOME PWD OLDPWD USER LOGNAME SHELL TERM LANG TZ HOSTNAME HTTP_PROXY http_proxy NODE_ENV SVC_TOKEN'
+  expect(misspelledSettings(Object.fromEntries(usual.split(' ').map((name) => [name, 'x'])))).toEqual([])
+})
 
 test('without any setting everything runs here, on loopback, embedded', () => {
   const config = readConfig({})
@@ -376,7 +413,14 @@ test('no problem repeats the value it is about', () => {
 const TOGETHER: [string, Env][] = [
   ['GOOGLE_CLIENT_SECRET: required with GOOGLE_CLIENT_ID', { GOOGLE_CLIENT_ID: 'x' }],
   ['GOOGLE_CLIENT_ID: required with GOOGLE_CLIENT_SECRET', { GOOGLE_CLIENT_SECRET: 'x' }],
-  ['MICROSOFT_CLIENT_SECRET: required with MICROSOFT_CLIENT_ID', { MICROSOFT_CLIENT_ID: 'x' }],
+  [
+    'MICROSOFT_CLIENT_SECRET, MICROSOFT_TENANT_ID: required with MICROSOFT_CLIENT_ID',
+    { MICROSOFT_CLIENT_ID: 'x' },
+  ],
+  [
+    'MICROSOFT_TENANT_ID: required with MICROSOFT_CLIENT_ID',
+    { MICROSOFT_CLIENT_ID: 'x', MICROSOFT_CLIENT_SECRET: 'x' },
+  ],
   [
     'OIDC_CLIENT_ID, OIDC_CLIENT_SECRET: required with OIDC_ISSUER',
     { OIDC_ISSUER: 'https://id.example.com' },

@@ -3,6 +3,7 @@ import { createPrivateKey } from 'node:crypto'
 import { isIP } from 'node:net'
 import * as z from 'zod'
 import { readAttachRules } from '../contracts/attach-rules.ts'
+import { editDistance } from '../contracts/edit-distance.ts'
 import { EmbeddingModelsSetting } from '../contracts/embedding-settings.ts'
 import { DisplayName } from '../contracts/fields.ts'
 import { idPattern } from '../contracts/ids.ts'
@@ -66,9 +67,20 @@ const whole = (min: number, max: number) =>
       .transform(Number),
   )
 const port = whole(0, 65_535)
+/** An address or a name: what `listen` says of anything else is about DNS. */
+const host = z
+  .string()
+  .refine((given) => isIP(given) !== 0 || /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(given), {
+    error: 'must be an address or a host name, without scheme and port',
+  })
 const FLAG = { truthy: ['true', '1', 'on', 'yes'], falsy: ['false', '0', 'off', 'no'] }
-const flag = accepting({ words: [...FLAG.truthy, ...FLAG.falsy] }, z.stringbool(FLAG))
+const flag = accepting(
+  { words: [...FLAG.truthy, ...FLAG.falsy] },
+  z.stringbool({ ...FLAG, error: 'must be on or off' }),
+)
 const text = z.string().min(1)
+const oneOf = <const Words extends readonly [string, ...string[]]>(words: Words) =>
+  z.enum(words, `must be ${words.slice(0, -1).join(', ')} or ${words.at(-1)}`)
 const list = <Item extends string>(item: z.ZodType<Item, string>) =>
   z
     .string()
@@ -80,20 +92,35 @@ const list = <Item extends string>(item: z.ZodType<Item, string>) =>
     )
     .pipe(z.array(item))
 
+/** Ranges that let everybody in: hardly ever meant, so they have a word of their own. */
+const EVERYWHERE = ['0.0.0.0/0', '::/0']
+const nets = list(
+  z
+    .string()
+    .refine((range) => range === 'any' || isCidr(range), {
+      error: 'must be an address or a range such as 10.0.0.0/8',
+    })
+    .refine((range) => !/^[^/]+\/0+$/.test(range), {
+      error: 'is every address there is: write any if that is meant',
+    }),
+).transform((ranges) => ranges.flatMap((range) => (range === 'any' ? EVERYWHERE : [range])))
+
 /** contract, Authentication 9: on both sides. */
 const WORKLOAD_AUDIENCE_DEFAULT = 'svc-control-plane'
 
 /** Every setting: schema, description, default. The table in docs/operating.md is generated from it. */
 export const SETTINGS = {
   SVC_SERVICES: {
-    schema: list(z.enum(SERVICE_NAMES)).optional(),
+    schema: list(z.enum(SERVICE_NAMES, `must name services: ${SERVICE_NAMES.join(', ')}`))
+      .refine((names) => new Set(names).size === names.length, { error: 'names a service twice' })
+      .optional(),
     description: 'Services to run in this process, separated by commas.',
     default: 'all',
   },
-  HOST: { schema: text.default('127.0.0.1'), description: 'Address to listen on.', default: '127.0.0.1' },
+  HOST: { schema: host.default('127.0.0.1'), description: 'Address to listen on.', default: '127.0.0.1' },
   PORT: { schema: port.default(4000), description: 'Port to listen on.', default: '4000' },
   METRICS_HOST: {
-    schema: text.default('127.0.0.1'),
+    schema: host.default('127.0.0.1'),
     description: 'Address for `/metrics`. Keep it on loopback unless a scraper on another host needs it.',
     default: '127.0.0.1',
   },
@@ -141,7 +168,7 @@ export const SETTINGS = {
     default: 'the server of DATABASE_URL, or embedded',
   },
   MANAGED_DATABASE_HOST: {
-    schema: text.default('127.0.0.1'),
+    schema: host.default('127.0.0.1'),
     description:
       'Address on which psql and drivers reach embedded managed databases. Connections are not encrypted: keep them on one machine or a private network.',
     default: '127.0.0.1',
@@ -299,12 +326,13 @@ export const SETTINGS = {
     default: 'the commit of the package or checkout, if known',
   },
   TRUSTED_PROXIES: {
-    schema: list(z.string().refine(isCidr, 'must be an address or a range such as 10.0.0.0/8')).default([]),
-    description: 'Proxies whose `X-Forwarded-For` header is trusted, as addresses or CIDR ranges.',
+    schema: nets.default([]),
+    description:
+      'Proxies whose `X-Forwarded-For` header is trusted, as addresses or CIDR ranges. `any` trusts everybody who can connect.',
     default: 'none',
   },
   AUTH_MODE: {
-    schema: z.enum(['self', 'hosted']).default('self'),
+    schema: oneOf(['self', 'hosted']).default('self'),
     description: '`self` runs its own auth service; `hosted` uses the vendor’s.',
     default: 'self',
   },
@@ -342,7 +370,7 @@ export const SETTINGS = {
     default: 'in the same process',
   },
   MCP_ALLOWED_ORIGINS: {
-    schema: list(z.url()).default([]),
+    schema: list(z.url('must be origins such as https://example.com')).default([]),
     description: 'Web origins that may call the MCP endpoints from a browser, separated by commas.',
     default: 'none, except loopback origins when MCP_URL is loopback',
   },
@@ -352,7 +380,7 @@ export const SETTINGS = {
     default: '600',
   },
   MCP_STEP_UP: {
-    schema: z.enum(['challenge', 'text']).default('challenge'),
+    schema: oneOf(['challenge', 'text']).default('challenge'),
     description:
       'How an agent learns that its grant lacks a scope: `challenge` (403, and the client asks the user for more) or `text` for clients that cannot do that.',
     default: 'challenge',
@@ -369,7 +397,7 @@ export const SETTINGS = {
     default: 'on',
   },
   OAUTH_LOOPBACK_PORTS: {
-    schema: z.enum(['portless', 'exact', 'any']).default('portless'),
+    schema: oneOf(['portless', 'exact', 'any']).default('portless'),
     description:
       'Ports accepted in loopback redirects: `portless` (a redirect registered without a port matches any port), `exact`, or `any` (needed by GitHub Copilot CLI).',
     default: 'portless',
@@ -423,7 +451,7 @@ export const SETTINGS = {
     default: 'the operator API is off',
   },
   SVC_ADMIN_EMAIL: {
-    schema: z.email().toLowerCase().optional(),
+    schema: z.email('must be an email address').toLowerCase().optional(),
     description: 'Email address of the first owner.',
     default: 'owner@svc.localhost',
   },
@@ -437,7 +465,13 @@ export const SETTINGS = {
     default: 'generated',
   },
   SVC_ORG: {
-    schema: DisplayName.optional(),
+    schema: z
+      .string()
+      .refine((name) => DisplayName.safeParse(name).success, {
+        error: 'must be a name of up to 120 characters',
+      })
+      .pipe(DisplayName)
+      .optional(),
     description: 'Name of the first organization. When set, no sample data is loaded.',
     default: 'Sample organization',
   },
@@ -475,13 +509,17 @@ export const SETTINGS = {
   MICROSOFT_CLIENT_SECRET: { schema: text.optional(), description: 'Microsoft sign-in: client secret.' },
   MICROSOFT_TENANT_ID: {
     schema: z
-      .union(
-        [z.enum(['common', 'organizations', 'consumers']), z.guid()],
-        'must be a UUID, common, organizations or consumers',
+      .string()
+      .refine(
+        (tenant) =>
+          ['common', 'organizations', 'consumers'].includes(tenant) || z.guid().safeParse(tenant).success,
+        {
+          error: 'must be a UUID, common, organizations or consumers',
+        },
       )
-      .default('common'),
-    description: 'Microsoft sign-in: tenant, as a UUID or `common`, `organizations` or `consumers`.',
-    default: 'common',
+      .optional(),
+    description:
+      'Microsoft sign-in: the UUID of your tenant. `organizations` admits every company, `consumers` every personal account and `common` both. Required with MICROSOFT_CLIENT_ID.',
   },
   MICROSOFT_AUTHORITY: {
     schema: address.optional(),
@@ -492,7 +530,7 @@ export const SETTINGS = {
   OIDC_CLIENT_ID: { schema: text.optional(), description: 'OpenID Connect sign-in: client ID.' },
   OIDC_CLIENT_SECRET: { schema: text.optional(), description: 'OpenID Connect sign-in: client secret.' },
   OIDC_TITLE: {
-    schema: text.max(40).default('single sign-on'),
+    schema: text.max(40, 'must have at most 40 characters').default('single sign-on'),
     description: 'OpenID Connect sign-in: button label.',
     default: 'single sign-on',
   },
@@ -552,9 +590,9 @@ export const SETTINGS = {
     default: 'none',
   },
   NOTIFY_ALLOW_NETS: {
-    schema: list(z.string().refine(isCidr, 'must be an address or a range such as 10.0.0.0/8')).default([]),
+    schema: nets.default([]),
     description:
-      'Private networks that notifications may be sent to, over http too, as addresses or CIDR ranges. Anyone who can connect a webhook can make the server send requests there.',
+      'Private networks that notifications may be sent to, over http too, as addresses or CIDR ranges, or `any`. Anyone who can connect a webhook can make the server send requests there.',
     default: 'none: public https addresses only',
   },
   CHECKS_ALLOW_NETS: {
@@ -570,12 +608,12 @@ export const SETTINGS = {
     default: 'on, in a cluster',
   },
   WORKLOAD_AUDIENCE: {
-    schema: text.max(256).default(WORKLOAD_AUDIENCE_DEFAULT),
+    schema: text.max(256, 'must have at most 256 characters').default(WORKLOAD_AUDIENCE_DEFAULT),
     description: 'auth-service: audience that service-account tokens must be for. Change both together.',
     default: WORKLOAD_AUDIENCE_DEFAULT,
   },
   SVC_WORKLOAD_AUDIENCE: {
-    schema: z.string().max(256).default(WORKLOAD_AUDIENCE_DEFAULT),
+    schema: z.string().max(256, 'must have at most 256 characters').default(WORKLOAD_AUDIENCE_DEFAULT),
     description:
       'deploy-api: the same audience. Empty (`SVC_WORKLOAD_AUDIENCE=""`): workload identity is off, and workers need a token.',
     default: WORKLOAD_AUDIENCE_DEFAULT,
@@ -603,12 +641,12 @@ export const SETTINGS = {
     default: '/var/run/secrets/kubernetes.io/serviceaccount',
   },
   LOG_LEVEL: {
-    schema: z.enum(LOG_LEVELS).default('info'),
+    schema: oneOf(LOG_LEVELS).default('info'),
     description: `Lowest level to log: ${LOG_LEVELS.join(', ')}.`,
     default: 'info',
   },
   LOG_FORMAT: {
-    schema: z.enum(['json', 'text']).optional(),
+    schema: oneOf(['json', 'text']).optional(),
     description: 'Log format: `json` or `text`.',
     default: 'text on a terminal, otherwise json',
   },
@@ -761,7 +799,7 @@ function problemsBetween(config: Config, set: Record<string, unknown>): string[]
     }
   }
   together(['GOOGLE_CLIENT_ID', 'GOOGLE_CLIENT_SECRET'])
-  together(['MICROSOFT_CLIENT_ID', 'MICROSOFT_CLIENT_SECRET'])
+  together(['MICROSOFT_CLIENT_ID', 'MICROSOFT_CLIENT_SECRET', 'MICROSOFT_TENANT_ID'])
   together(['OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET'])
   together(['SMTP_URL', 'MAIL_FROM'])
   together(['DKIM_SELECTOR', 'DKIM_PRIVATE_KEY'])
@@ -818,6 +856,22 @@ function problemsWithAgentRunner(config: Config): string[] {
   return (['AGENT_RUNNER_SECRET', 'DEPLOY_URL'] as const)
     .filter((key) => config[key] === undefined)
     .map((key) => `${key}: required by agent-runner when the deploy-api runs elsewhere`)
+}
+
+/** Set by many shells and images, and close to names of ours. */
+const OTHER_PEOPLES = new Set(['HTTP_PROXY'])
+
+/** Variables that are no setting and differ from one that is not set by a letter or two. */
+export function misspelledSettings(
+  env: Record<string, string | undefined> = process.env,
+): readonly { readonly given: string; readonly meant: string }[] {
+  const missing = Object.keys(SETTINGS).filter((key) => env[key] === undefined)
+  return Object.keys(env)
+    .filter((given) => !(given in SETTINGS) && !OTHER_PEOPLES.has(given) && /^[A-Z][A-Z0-9_]+$/.test(given))
+    .flatMap((given) => {
+      const meant = missing.find((key) => editDistance(given, key) <= (key.length < 8 ? 1 : 2))
+      return meant === undefined ? [] : [{ given, meant }]
+    })
 }
 
 export const SECRET_KEYS = ['JWT_SECRET', 'JWT_SIGNING_KEY', 'ACTOR_ASSERTION_SECRET', 'DATA_KEY'] as const

@@ -1,6 +1,6 @@
 /** The commands of the server: start the services, or run a task that needs the database to itself. */
 import { parseArgs } from 'node:util'
-import { ConfigProblems, readConfig, SETTINGS } from './config.ts'
+import { ConfigProblems, misspelledSettings, readConfig, SETTINGS } from './config.ts'
 import { createLogger } from '../observe/log.ts'
 import { logDisplay, startSteps, terminalDisplay } from './start-steps.ts'
 import { VERSION } from './version.ts'
@@ -40,6 +40,8 @@ async function main(): Promise<void> {
     write: terminal?.print ?? ((line) => process.stdout.write(line)),
     clock: () => new Date(),
   })
+  for (const { given, meant } of misspelledSettings())
+    log.warn(`${given} is no setting`, { did_you_mean: meant })
   switch (command) {
     case 'start':
       if (file === undefined) {

@@ -25,7 +25,7 @@ export function providerSettings(config: Config): Parameters<typeof createSignIn
           },
         }
       : {}),
-    ...(MICROSOFT_CLIENT_ID && MICROSOFT_CLIENT_SECRET
+    ...(MICROSOFT_CLIENT_ID && MICROSOFT_CLIENT_SECRET && MICROSOFT_TENANT_ID
       ? {
           microsoft: {
             clientId: MICROSOFT_CLIENT_ID,

@@ -35,6 +35,17 @@ test.each(['PORT', 'METRICS_PORT', 'MANAGED_DATABASE_PORT'])(
   },
 )
 
+test('two of ours on one port are named', async () => {
+  const own = String(await freePort())
+  const twice = { ...FREE, PORT: own, METRICS_PORT: own }
+  for (const hosts of [{}, { HOST: '0.0.0.0' }]) {
+    await expect(tryPorts(readConfig({ ...twice, ...hosts }))).rejects.toThrow(
+      `PORT and METRICS_PORT are both ${own}. Change one of them.`,
+    )
+  }
+  await expect(tryPorts(readConfig({ ...twice, METRICS_HOST: '127.0.0.2' }))).resolves.toBeUndefined()
+})
+
 test('with a Postgres server another process may serve the managed databases', async () => {
   for (const settings of [POSTGRES, { ...POSTGRES, MANAGED_DATABASE_URL: 'embedded' }]) {
     const config = readConfig({ ...FREE, ...settings, MANAGED_DATABASE_PORT: port })

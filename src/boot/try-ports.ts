@@ -14,13 +14,27 @@ export const OWN_PORT = { port: 'PORT', host: 'HOST' }
 export const METRICS_PORT = { port: 'METRICS_PORT', host: 'METRICS_HOST' }
 
 export async function tryPorts(config: Config): Promise<void> {
+  const places = portsOf(config)
   // One after the other: of several problems the first is told.
-  for (const place of portsOf(config)) {
+  for (const [at, place] of places.entries()) {
+    const other = places.slice(0, at).find((earlier) => isSamePort(earlier, place))
+    if (other) {
+      throw new Error(
+        `${other.settings.port} and ${place.settings.port} are both ${place.port}. Change one of them.`,
+      )
+    }
     const server = createServer()
     await bindPort(server, place)
     await new Promise((closed) => server.close(closed))
   }
 }
+
+const EVERY_ADDRESS = ['0.0.0.0', '::']
+/** Port 0 is whichever is free. */
+const isSamePort = (a: Port, b: Port): boolean =>
+  a.port !== 0 &&
+  a.port === b.port &&
+  (a.host === b.host || [a.host, b.host].some((host) => EVERY_ADDRESS.includes(host)))
 
 function portsOf(config: Config): Port[] {
   const { MANAGED_DATABASE_URL: managed = config.DATABASE_URL ?? 'embedded' } = config

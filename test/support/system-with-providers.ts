@@ -55,6 +55,7 @@ function settingsFor(kind: ProviderKind, { authority, issuer, clientId, clientSe
       return {
         MICROSOFT_CLIENT_ID: clientId,
         MICROSOFT_CLIENT_SECRET: clientSecret,
+        MICROSOFT_TENANT_ID: 'common',
         MICROSOFT_AUTHORITY: authority,
       }
     case 'oidc':
