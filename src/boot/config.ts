@@ -874,6 +874,10 @@ export function misspelledSettings(
     })
 }
 
+/** People read at a terminal; elsewhere programs do. */
+export const logFormatOf = (config: Config): 'json' | 'text' =>
+  config.LOG_FORMAT ?? (process.stdout.isTTY ? 'text' : 'json')
+
 export const SECRET_KEYS = ['JWT_SECRET', 'JWT_SIGNING_KEY', 'ACTOR_ASSERTION_SECRET', 'DATA_KEY'] as const
 export type SecretKey = (typeof SECRET_KEYS)[number]
 /** With those that only some installations have. */

@@ -43,8 +43,15 @@ export type FirstRun = {
   readonly sample: boolean
 }
 
-/** What to print; `discardPlan` is called afterwards, because until then it may have to be printed again. */
-export type Welcome = { readonly lines: string[]; readonly discardPlan: () => Promise<void> }
+/**
+ * What to print to people, or as a record of the log, which holds no secret; `discardPlan` is called afterwards, because until
+ * then it may have to be printed again.
+ */
+export type Welcome = {
+  readonly lines: string[]
+  readonly record: { readonly message: string; readonly owner: string; readonly file?: string }
+  readonly discardPlan: () => Promise<void>
+}
 
 /** Undefined when this is not the first start. */
 export async function firstRun(run: FirstRun): Promise<Welcome | undefined> {
@@ -240,15 +247,12 @@ async function welcome(run: FirstRun, plan: Plan): Promise<Welcome> {
     '',
   ]
   if (terminal || (plan.password === null && plan.token === null)) {
-    return { lines: ['Welcome to svc. This is shown only once:', ...lines], discardPlan }
+    const record = { message: 'Welcome to svc', owner: plan.email }
+    return { lines: ['Welcome to svc. This is shown only once:', ...lines], record, discardPlan }
   }
   const file = join(config.SVC_DATA_DIR, 'first-run.txt')
   await writePrivateFile(file, `${lines.join('\n')}\n`)
   const days = plan.tokenDays === 1 ? 'a day' : `${plan.tokenDays} days`
-  return {
-    lines: [
-      `First owner: ${plan.email}. The password and a token (valid for ${days}) are in ${file}. Read it, then delete it.`,
-    ],
-    discardPlan,
-  }
+  const message = `First owner: ${plan.email}. The password and a token (valid for ${days}) are in ${file}. Read it, then delete it.`
+  return { lines: [message], record: { message, owner: plan.email, file }, discardPlan }
 }

@@ -1,6 +1,6 @@
 /** The commands of the server: start the services, or run a task that needs the database to itself. */
 import { parseArgs } from 'node:util'
-import { ConfigProblems, misspelledSettings, readConfig, SETTINGS } from './config.ts'
+import { ConfigProblems, logFormatOf, misspelledSettings, readConfig, SETTINGS } from './config.ts'
 import { createLogger } from '../observe/log.ts'
 import { logDisplay, startSteps, terminalDisplay } from './start-steps.ts'
 import { VERSION } from './version.ts'
@@ -33,10 +33,12 @@ async function main(): Promise<void> {
   if (values.help) return print(HELP)
   if (command === 'settings') return print(settingsText())
   const config = readConfig()
-  const terminal = process.stdout.isTTY ? terminalDisplay((text) => process.stdout.write(text)) : undefined
+  const pretty = logFormatOf(config) === 'text'
+  const terminal =
+    pretty && process.stdout.isTTY ? terminalDisplay((text) => process.stdout.write(text)) : undefined
   const log = createLogger({
     level: config.LOG_LEVEL,
-    pretty: (config.LOG_FORMAT ?? (terminal ? 'text' : 'json')) === 'text',
+    pretty,
     write: terminal?.print ?? ((line) => process.stdout.write(line)),
     clock: () => new Date(),
   })

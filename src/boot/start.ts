@@ -13,7 +13,7 @@ import {
 import { discardEngineAhead } from '../../db/engine-thread.ts'
 import { readMigrations } from '../../db/read-migrations.ts'
 import type { AuthDeps } from '../../oauth/dependencies.ts'
-import type { Config } from './config.ts'
+import { logFormatOf, type Config } from './config.ts'
 import type { Logger } from '../observe/log.ts'
 import { requireDiskSpace } from './disk-space.ts'
 import { RUNS_FROM } from './runs-from.ts'
@@ -54,7 +54,8 @@ export async function start(
     const metrics = await listenForMetrics(system)
     if (metrics) closers.push(() => metrics.stop())
     // Before the port opens, so that the first request finds an owner.
-    const terminal = process.stdout.isTTY
+    const isText = logFormatOf(config) === 'text'
+    const terminal = isText && process.stdout.isTTY
     // Not for an organization with a name of its own, nor where no api-gateway runs to load it.
     const sample = !empty && config.SVC_ORG === undefined && system.gateway !== undefined
     const { auth, gateway, managed } = system
@@ -69,11 +70,16 @@ export async function start(
     const listening = await listen(system)
     closers.push(() => listening.stop())
     system.startJobs()
-    for (const line of first?.lines ?? addressLines(config)) process.stdout.write(`${line}\n`)
+    const console = config.SVC_SERVICES.includes('console') ? `${config.APP_URL.origin}/console` : undefined
+    if (isText) {
+      for (const line of first?.lines ?? (console ? [`Console: ${console}`] : []))
+        process.stdout.write(`${line}\n`)
+    } else if (first) log.info('welcome', first.record)
     await first?.discardPlan()
     log.info('ready', {
       services: config.SVC_SERVICES,
       port: listening.port,
+      console,
       database: databaseKind(config),
       program: RUNS_FROM,
     })
@@ -160,9 +166,6 @@ async function openEmbeddedDatabase(
   await made.catch(() => {})
   return { isNew, database, shown }
 }
-
-const addressLines = (config: Config): string[] =>
-  config.SVC_SERVICES.includes('console') ? [`Console: ${config.APP_URL.origin}/console`] : []
 
 function databaseKind(config: Config): string {
   if (isEmbedded(config)) return 'embedded'

@@ -26,6 +26,7 @@ import type { IdentifiedRun } from '../trust/run-identity.ts'
 import { answer } from './answer.ts'
 import { bearerOf } from './authenticate.ts'
 import type { HttpContext } from './context.ts'
+import { asksToWait } from './observe-request.ts'
 import { readBytes } from './read-body.ts'
 import type { ServiceApp } from './service-app.ts'
 
@@ -74,6 +75,7 @@ function mountCall<Name extends AgentCallName>(app: ServiceApp, deps: AgentCallD
     c.set('route', name)
     const run = await authenticateCall(c, deps, as)
     const given = readGiven(input, await readBytes(c.req.raw, AGENT_CALL_MAX_BYTES))
+    c.set('isWaiting', asksToWait(given))
     const answered = await handle(deps, given as AgentCallInput<Name>, run, c.req.raw.signal).catch(
       (error: unknown) => {
         throw error instanceof Fenced ? runIsOver(error) : error
@@ -114,10 +116,10 @@ async function authenticateCall(
   return NO_RUN
 }
 
-function readGiven(schema: z.ZodType, bytes: Uint8Array): unknown {
+function readGiven(schema: z.ZodType, bytes: Uint8Array): object {
   const read = schema.safeParse(parseJson(Buffer.from(bytes).toString()))
   if (!read.success) throw new ServiceError('INVALID_REQUEST')
-  return read.data
+  return read.data as object
 }
 
 function parseJson(text: string): unknown {

@@ -19,6 +19,8 @@ export type HttpEnv = {
     deadline?: Deadline
     /** Another service logs the same request in more detail. */
     isRelayed: boolean | undefined
+    /** It was asked to wait until something happens: how long it took says nothing about the service. */
+    isWaiting?: boolean
     /** Why a request failed: for the log line, never for the answer. */
     failure: unknown
   }

@@ -21,6 +21,7 @@ import type { InProcessRequest } from './in-process.ts'
 import { VERBS } from './gateway-verbs.ts'
 import { listAuditHosted } from './list-audit-hosted.ts'
 import { mount, routePath } from './mount.ts'
+import { asksToWait } from './observe-request.ts'
 import { openapi, type OpenApi } from './openapi.ts'
 import { createServiceApp, type Observation, type ServiceApp } from './service-app.ts'
 import { isOwnOperators, withTrace, validateRemotely, type ValidateDeps } from './validate-remotely.ts'
@@ -65,7 +66,7 @@ export function createGateway(deps: GatewayDeps): ServiceApp {
             new ServiceError('UNAUTHENTICATED'),
             formatFor(c.req.header('accept'), op.http.answers ?? 'json'),
           )
-        : relay(service, c, op.name, organization)
+        : relay(service, c, op.name, organization, mayWait(c, op))
     const isServed = deps.hosted !== undefined && op.service === 'auth-service' && isOfOrganization(op)
     app.on(op.http.method.toUpperCase(), routePath(op), (c) =>
       isServed ? relayServed(c, op, authentication, handle) : handle(c),
@@ -144,19 +145,26 @@ const relayCall =
       throw new ServiceError('UNAUTHENTICATED')
     variables.route = `relay ${op.name}`
     variables.isRelayed = true
+    variables.isWaiting = asksToWait(input)
     const { requestId, address } = variables
     // The trace goes on from here.
     return httpClient(service, { ...options, requestId, address, traceparent: undefined })(op, input)
   }
+
+/** A body is not read here, and whoever claims work waits for it. */
+const mayWait = (c: HttpContext, { http, input }: Operation): boolean =>
+  http.method === 'get' ? asksToWait(c.req.query()) : 'wait_seconds' in input.shape
 
 async function relay(
   service: Service,
   c: HttpContext,
   route: string,
   organization?: string,
+  isWaiting = false,
 ): Promise<Response> {
   c.set('route', `relay ${route}`)
   c.set('isRelayed', true)
+  c.set('isWaiting', isWaiting)
   const headers = new Headers({ 'x-request-id': c.get('requestId') })
   for (const name of RELAYED) {
     const value = c.req.header(name)

@@ -16,6 +16,7 @@ import type { HttpContext } from './context.ts'
 import { ANSWER_LIMITS, heldBodies, type HeldBody } from './held-bodies.ts'
 import { received, type InProcessRequest } from './in-process.ts'
 import { withIdempotencyKey } from '../cores/idempotency.ts'
+import { asksToWait } from './observe-request.ts'
 import { inputReader, valueReader } from './read-input.ts'
 import type { ServiceApp } from './service-app.ts'
 
@@ -66,6 +67,7 @@ export function mountOperation<Deps extends Partial<Storage>>(
       const { principal, input } = await readRequest(c, hold).catch((error: unknown) =>
         refuse(c.get('principal'), error),
       )
+      c.set('isWaiting', asksToWait(input))
       const key = c.req.header('idempotency-key')
       if (key === undefined || !op.takesIdempotencyKey) {
         const answered = op.output.parse(await handle(principal, input))
@@ -97,6 +99,7 @@ export function mountOperation<Deps extends Partial<Storage>>(
     const { principal, input } = await readCall(request).catch((error: unknown) =>
       refuse(request.variables.principal, error),
     )
+    request.variables.isWaiting = asksToWait(input)
     const answered = op.output.parse(await handle(principal, input))
     if (op.http.gives) return receivedBytes(op, answered)
     return success === 204 ? op.output.parse({}) : received(answered)

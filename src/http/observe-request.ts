@@ -47,9 +47,13 @@ export async function observe(
   })
   const seconds = (performance.now() - startedAt) / 1000
   const request = { service, route, method: incoming.method, status, seconds }
-  metrics?.observeRequest(request)
+  if (!variables().isWaiting || status >= 400) metrics?.observeRequest(request)
   logRequest(log, variables(), request)
 }
+
+/** A long poll, in whichever of the two ways operations name it. */
+export const asksToWait = (input: { readonly wait?: unknown; readonly wait_seconds?: unknown }): boolean =>
+  Number(input.wait ?? input.wait_seconds ?? 0) > 0
 
 /** Longer than any operation takes, shorter than the time-outs of proxies. */
 const DEADLINE_MS = 30_000
@@ -90,7 +94,7 @@ export function withDeadline<T>(
 
 function logRequest(
   log: Logger,
-  { requestId, principal, failure, isRelayed }: Readonly<HttpEnv['Variables']>,
+  { requestId, principal, failure, isRelayed, isWaiting }: Readonly<HttpEnv['Variables']>,
   request: ObservedRequest,
 ): void {
   const fields = {
@@ -110,6 +114,7 @@ function logRequest(
   if (request.status >= 500) log.error('request failed', { ...fields, error: failure })
   else if (isRelayed) log.debug('relayed', fields)
   else if (failure) log.info('request refused', { ...fields, ...refusalOf(failure) })
+  else if (isWaiting) log.debug('request', fields)
   else log.info('request', fields)
 }
 

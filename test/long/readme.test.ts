@@ -118,7 +118,7 @@ const inOwnContainer = async (command: string): Promise<string> =>
 
 /** At a terminal: there the first start says everything. */
 async function start(): Promise<string> {
-  server = await own.start({ env: { ...env, LOG_FORMAT: 'json' }, terminal: true })
+  server = await own.start({ env, terminal: true })
   return asShown(server.stdout())
 }
 

@@ -166,7 +166,7 @@ describe('auth service, gateway with worker and console, two processes of each b
     )
     expect(applied.toSorted()).toEqual(recorded.map(({ name }) => name))
     expect(auths.flatMap(wordsOf)).toEqual([expect.stringMatching(/^First owner: owner@svc.localhost\. /)])
-    expect(gateways.map(wordsOf)).toEqual(gateways.map(() => [`Console: ${env['APP_URL']}/console`]))
+    expect(gateways.map(wordsOf)).toEqual(gateways.map(() => []))
   })
 
   test('one sign-in is good at every replica', async () => {
@@ -430,7 +430,7 @@ describe('a customer’s installation with the vendor’s auth service', () => {
   })
 
   test('has no people of its own: no first owner is made and told', async () => {
-    expect(wordsOf(customer)).toEqual([`Console: ${customer.origin}/console`])
+    expect(wordsOf(customer)).toEqual([])
     expect(await connections[1]!.sql.query('select from users')).toHaveLength(0)
     expect((await customer.fetch('/auth/sign-in')).status).toBe(404)
     expect((await vendor.fetch('/auth/sign-in')).status).toBe(200)

@@ -186,11 +186,15 @@ function describe(child: Child, port: number, metricsPort: number, dataFolder: s
   }
 }
 
+const READY_AT_A_TERMINAL = /^\d\d:\d\d:\d\d {2}ready /m
+
 async function untilReady(child: Child, server: ServerProcess): Promise<void> {
   const deadline = AbortSignal.timeout(READY_MS)
   let exit: Exit | undefined
   void child.exited.then((how) => (exit = how))
-  while (!server.logLines().some(({ event }) => event === 'ready')) {
+  const isReady = () =>
+    server.logLines().some(({ event }) => event === 'ready') || READY_AT_A_TERMINAL.test(server.stdout())
+  while (!isReady()) {
     if (exit || deadline.aborted) {
       const how = exit ? `ended with ${exit.code ?? exit.signal}` : 'did not get ready'
       throw new Error(`The server ${how}:\n${server.stderr()}${server.stdout()}`)
@@ -233,10 +237,14 @@ export async function migratedFolder({ newFolder }: Processes): Promise<string> 
 }
 
 /** What it said to people, without its log and without the steps of its start, of which a slow machine shows more. */
-export const wordsOf = ({ stdout }: ServerProcess): string[] =>
-  stdout()
+export const wordsOf = ({ stdout, logLines }: ServerProcess): string[] => [
+  ...stdout()
     .split(/\r?\n/)
-    .filter((line) => line !== '' && !line.startsWith('{') && !/ … \d+\.\d s$/.test(line))
+    .filter(
+      (line) => line !== '' && !line.startsWith('{') && !/ … \d+\.\d s$|^\d\d:\d\d:\d\d {2}/.test(line),
+    ),
+  ...logLines().flatMap(({ event, message }) => (event === 'welcome' ? [String(message)] : [])),
+]
 
 /** The four: given, or kept beside the embedded database. */
 export async function secretsOf(installation: Env): Promise<string[]> {
