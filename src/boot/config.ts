@@ -252,7 +252,7 @@ export const SETTINGS = {
   },
   LOG_LINES_PER_MINUTE: {
     schema: whole(1, 100_000_000).default(60_000),
-    description: 'Log lines an app may send per minute. Senders of more are told when to come again.',
+    description: 'Log lines an app may send per minute. Above it: 429 with Retry-After.',
     default: '60000',
   },
   LOG_MIB_PER_APP: {

@@ -80,7 +80,7 @@ const HttpCheck = z.strictObject(
   fields(httpCheck, {
     url: {
       label: 'Address',
-      hint: 'Whoever may see the app sees it, but for what follows the question mark. Put secrets into headers.',
+      hint: 'Anyone who can see the app sees this URL, except its query string. Put secrets into headers.',
       example: 'https://example.com/health',
     },
     timeout_ms: { label: 'Time limit (ms)' },
@@ -180,7 +180,7 @@ const settings = fields(
   },
   {
     interval_seconds: { label: 'Interval (seconds)', hint: 'From 30 to 86400.' },
-    failure_threshold: { label: 'Notify after failures', hint: 'Without a pass between them.' },
+    failure_threshold: { label: 'Notify after failures', hint: 'Consecutive failures before failing.' },
     success_threshold: { label: 'Recover after passes', hint: 'In a row.' },
   },
 )

@@ -174,7 +174,7 @@ const credentialRow = (
         name: `Revoke ${name}`,
         title: 'Revoke this credential?',
         action: `${machineAgentPath(agent.id)}/credentials/${credential.id}/revoke`,
-        text: 'All tokens of this machine agent end, and with this credential the one that it is being rotated to or from. With another credential it gets a new one; without, it has no access.',
+        text: 'Revokes all its tokens, and the credential that this one is being rotated to or from. It needs another credential to get new ones.',
         submit: 'Revoke credential',
       })
     }</div>`,

@@ -119,7 +119,7 @@ const ADVICE: Partial<Record<ErrorCode, { message?: string; hint: string }>> = {
     hint: 'Nothing was searched. Try again later. If the problem persists, contact the operator of this installation.',
   },
   SOURCE_FAILED: {
-    hint: 'The database refused or failed; whoever keeps it can find out why. Other data sources are not affected.',
+    hint: 'The database returned an error. Ask its administrator. Other data sources are not affected.',
   },
   TIMEOUT: { hint: 'Try again with a filter or in a single table.' },
   UNEXPECTED: { hint: 'Try again. If the problem persists, contact the operator of this installation.' },

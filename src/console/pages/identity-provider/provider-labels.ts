@@ -17,7 +17,7 @@ export const STATE_BADGES: Record<IdentityProviderState, Content> = {
 }
 
 export const LINKING_LABELS: Record<IdentityLinking, { label: string; about: string }> = {
-  admin: { label: 'Only by an admin', about: 'Whoever is not linked under People is refused.' },
+  admin: { label: 'Only by an admin', about: 'Anyone not linked under People is refused.' },
   member: {
     label: 'Also by email address',
     about: 'The first time, by an address that the provider and a member have both verified. Never owners.',

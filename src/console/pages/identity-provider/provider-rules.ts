@@ -104,7 +104,7 @@ const ruleActions = (c: PageContext, rules: readonly ShownRule[], { position, ..
     name: `Remove rule ${position}`,
     title: `Remove rule ${position}?`,
     action: `${PATH}/${position}/remove`,
-    text: html`<span class="long">${ruleWords(rule)}: whoever it matched gets what the next rule that matches gives, or the default permissions.</span>`,
+    text: html`<span class="long">${ruleWords(rule)}. People it matched fall through to the next rule, or to the default permissions.</span>`,
     fields: editionField(rules),
     submit: 'Remove rule',
   })}`

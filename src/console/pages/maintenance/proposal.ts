@@ -93,7 +93,7 @@ function flagsCard({ flags, files }: ProposalDetails) {
   return card(
     'Look at',
     kinds.length === 0
-      ? html`<p class="note">Nothing was found by signs. Read the diff all the same.</p>`
+      ? html`<p class="note">No automatic warnings. Review the diff anyway.</p>`
       : html`<ul class="flags">${kinds.map(
           ([
             kind,
