@@ -1,5 +1,5 @@
 /** Every bench runs with little work and says what it is to say: that it runs, not how fast anything is. */
-import { execFile, spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -7,10 +7,12 @@ import { promisify } from 'node:util'
 import { afterAll, expect, test } from 'vitest'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const BENCHES = join(ROOT, 'bench', 'run.ts')
+export const BENCHES = join(ROOT, 'bench', 'run.ts')
 
 /** The lines that tell what is claimed: a ratio, or what comes on top. With so little work it may not be a number. */
-const SAYS: Record<string, readonly RegExp[]> = {
+type Says = Readonly<Record<string, readonly RegExp[]>>
+
+export const REQUESTS: Says = {
   gateway: [/^ {2}ratio +\S+x CPU, \S+x requests\/s$/m],
   connector: [/^ {2}code exchange +ratio +\S+x/m, /^ {2}refresh +ratio +\S+x/m],
   'mcp-call': [/^ {2}Postgres +whoami .* on top$/m, /^ {2}embedded +whoami .* on top$/m],
@@ -20,53 +22,48 @@ const SAYS: Record<string, readonly RegExp[]> = {
     /^ {2}whoami .* of which admission is \S+ %/m,
     /^ {2}\/platform +no token, .* \S+x \(target 3x:/m,
   ],
-  'cold-start': [/^ {2}ratio +\S+x/m, /^ {2}first start +\S+ s of CPU/m],
   client: [/^ {2}svc status .*\S+x/m],
   console: [/^ {2}\/console\/activity .* \S+x;/m],
+  workload: [/on top of a bare route$/m],
+}
+
+export const PROCESSES: Says = {
+  'cold-start': [/^ {2}ratio +\S+x/m, /^ {2}first start +\S+ s of CPU/m],
   memory: [/^ {2}ratio +\S+x/m, /^ {2}two databases and the model +\d+ MiB/m],
   embeddings: [/^ {2}12 tokens: .* \S+x \(target 3:/m, /^ {2}a further thread: .* \S+x/m],
   rest: [/^ {2}svc, listening +\S+ ms a second/m, /^ {2}svc, polling +\S+ ms a second/m],
   'question-memory': [/^ {2}slope +\S+ MiB/m],
+}
+
+export const WORK: Says = {
   notifications: [/^ {2}https: against graphile-worker \S+x/m, /in claim number \d+/],
   apps: [/one of them changed: 1 sent/, /^ +ratio +\S+x CPU/m, /the same through the API .* \S+x/],
   maintenance: [/^ {2}log_groups .*: \S+x/m, /^ {2}a run of \d+ steps/m],
-  workload: [/on top of a bare route$/m],
   replicas: [/^ {2}tool calls[^]*?four against one \S+x/m, /^ {2}deliveries[^]*?four against one \S+x/m],
-}
-
-/** Not at any size. */
-const LEFT_OUT: Record<string, string> = {
-  question: 'asks a table of 100,000 rows, which takes minutes to make and is kept between runs',
-  recall: 'asks the same table',
-  scifact: 'needs the files of SciFact, which are not part of this repository',
 }
 
 const run = promisify(execFile)
 
-// Some build it; whatever runs after this file is to run from the sources, as before.
-const BUNDLE = join(ROOT, 'dist', 'server')
-const hadBundle = existsSync(BUNDLE)
-afterAll(() => {
-  if (!hadBundle) rmSync(BUNDLE, { recursive: true, force: true })
-})
+/** In three files, so that each third of the long tests has some of them. */
+export function testBenches(benches: Says): void {
+  // Some build it; whatever runs after this file is to run from the sources, as before.
+  const bundle = join(ROOT, 'dist', 'server')
+  const hadBundle = existsSync(bundle)
+  afterAll(() => {
+    if (!hadBundle) rmSync(bundle, { recursive: true, force: true })
+  })
 
-test('every bench is here, or is left out for a reason', () => {
-  const { status, stderr } = spawnSync(process.execPath, [BENCHES, 'no-such-bench'], { encoding: 'utf8' })
-  expect(status).toBe(5)
-  const names = /There are: (.*)\.$/m.exec(stderr)![1]!.split(', ')
-  expect(names.toSorted()).toEqual([...Object.keys(SAYS), ...Object.keys(LEFT_OUT)].toSorted())
-})
+  test('what they are compared with is installed', () => {
+    expect(
+      existsSync(join(ROOT, 'bench', 'node_modules', 'better-auth')),
+      'npm ci --prefix bench --legacy-peer-deps',
+    ).toBe(true)
+  })
 
-test('what they are compared with is installed', () => {
-  expect(
-    existsSync(join(ROOT, 'bench', 'node_modules', 'better-auth')),
-    'npm ci --prefix bench --legacy-peer-deps',
-  ).toBe(true)
-})
-
-test.for(Object.entries(SAYS))('%s', async ([name, says]) => {
-  const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], BENCH_SIZE: 'small' }
-  const { stdout } = await run(process.execPath, [BENCHES, name], { env, cwd: ROOT })
-  expect(stdout).not.toMatch(/left out|not installed/)
-  for (const said of says) expect(stdout).toMatch(said)
-})
+  test.for(Object.entries(benches))('%s', async ([name, says]) => {
+    const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], BENCH_SIZE: 'small' }
+    const { stdout } = await run(process.execPath, [BENCHES, name], { env, cwd: ROOT })
+    expect(stdout).not.toMatch(/left out|not installed/)
+    for (const said of says) expect(stdout).toMatch(said)
+  })
+}

@@ -1,0 +1,4 @@
+/** Benches of what the worker does, and of several processes. */
+import { testBenches, WORK } from '../support/benches.ts'
+
+testBenches(WORK)
