@@ -19,6 +19,7 @@ export const SECONDS: Readonly<Record<string, number>> = {
   'test/browser/maintenance-pages.test.ts': 20,
   'test/browser/shell.test.ts': 20,
   'test/cli/commands.test.ts': 90,
+  'test/cli/installed.test.ts': 15,
   'test/conformance/authorization-server.test.ts': 20,
   'test/conformance/machine-clients.test.ts': 20,
   'test/conformance/mcp-server.test.ts': 30,

@@ -3,7 +3,6 @@ import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import type { TestProjectInlineConfiguration } from 'vitest/config'
 import { countOperations } from './count-operations.ts'
-import { findChromium } from './find-chromium.ts'
 import { matching } from './matching.ts'
 
 declare module 'vitest' {
@@ -13,9 +12,6 @@ declare module 'vitest' {
     auth: 'self' | 'hosted'
     /** Walks reach Postgres through a PgBouncer in transaction mode. Left out: directly. */
     isPooled: boolean
-    chromium: string
-    /** Every look and every path through the pages; without it the two that show most. */
-    everyLook: boolean
   }
 }
 
@@ -47,7 +43,10 @@ const UNITS = matching(
 )
 const repository = (name: string) => `test/repository/${name}.test.ts`
 const GLOBAL_SETUP = 'test/support/global-setup.ts'
-/** About texts and packages, which no fault of the program shows in: `npm run check` runs them, and `npm test` leaves them out. */
+/**
+ * About texts, packages and generated files, which no fault of the program shows in: `npm run check` runs them, and `npm test`
+ * leaves them out.
+ */
 const ABOUT_TEXTS = matching(
   ...['chart', 'chart-kinds', 'chart-schema', 'doc-references', 'documented-commands', 'enterprise-doc'].map(
     repository,
@@ -55,9 +54,9 @@ const ABOUT_TEXTS = matching(
   ...['github-files', 'glossary', 'image', 'skill-bundle', 'skill-texts', 'style-sheets', 'systemd-unit'].map(
     repository,
   ),
-  repository('template'),
+  ...['client-name', 'generated', 'kernel', 'template'].map(repository),
 )
-/** Repository tests that ask a migrated database; they run where the walks run. */
+/** Repository tests that ask a migrated database: `npm test` one on Postgres, `npm run check` an embedded one. */
 const NEEDS_DATABASE = matching('test/repository/schema.test.ts')
 const walks = (...names: string[]) => names.map((name) => `test/walks/${name}.test.ts`)
 export const WALKS = matching(...walks('**/*'))
@@ -90,8 +89,6 @@ export const SLOW_WALKS = matching(
   ...walks('process', 'revisions', 'run-endings', 'scopes', 'search-everywhere', 'source-health'),
   ...walks('source-tables', 'tenant-limits', 'workload-identity'),
 )
-/** The client sees a server through HTTP only; what engine is behind it is all the same. Every command is among the long tests. */
-const ABOUT_THE_CLIENT = matching('test/cli/installed.test.ts')
 export const onEngine = (engine: 'pglite' | 'postgres', files: Project): Project => ({
   ...files,
   globalSetup: [GLOBAL_SETUP],
@@ -110,16 +107,6 @@ if (!process.env['TEST_PGVECTOR_URL']) {
     'Managed databases are tested embedded only: TEST_PGVECTOR_URL names no Postgres server with pgvector.',
   )
 }
-
-const chromium = findChromium()
-if (!chromium) console.log('Browser tests are skipped: no Chromium at CHROMIUM_PATH or /usr/bin/chromium*.')
-const browser = (path: string) =>
-  project('browser', {
-    // The rest of the folder takes minutes and is among the long tests.
-    include: matching('test/browser/journey.test.ts'),
-    globalSetup: [GLOBAL_SETUP],
-    provide: { engine: 'pglite', chromium: path, everyLook: false },
-  })
 
 export default defineConfig({
   root: fileURLToPath(new URL('..', import.meta.url)),
@@ -143,11 +130,8 @@ export default defineConfig({
         include: [...UNITS, ...matching('test/repository/*.test.ts')],
         exclude: [...SLOW_UNITS, ...NEEDS_DATABASE, ...ABOUT_TEXTS],
       }),
-      project('texts', { include: ABOUT_TEXTS }),
-      project(
-        'pglite',
-        onEngine('pglite', { include: [...ON_EMBEDDED, ...NEEDS_DATABASE, ...ABOUT_THE_CLIENT] }),
-      ),
+      project('texts', onEngine('pglite', { include: [...ABOUT_TEXTS, ...NEEDS_DATABASE] })),
+      project('pglite', onEngine('pglite', { include: ON_EMBEDDED })),
       project(
         'postgres',
         onEngine('postgres', {
@@ -155,7 +139,6 @@ export default defineConfig({
           exclude: [...SLOW_WALKS, ...WITHOUT_SERVER],
         }),
       ),
-      ...(chromium ? [browser(chromium)] : []),
     ],
   },
 })

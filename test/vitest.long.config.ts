@@ -2,6 +2,7 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import type { TestProjectInlineConfiguration } from 'vitest/config'
+import { findChromium } from './find-chromium.ts'
 import { FILES } from './hosted-exceptions.ts'
 import { askedThird, thirdOf } from './long-thirds.ts'
 import { files, matching } from './matching.ts'
@@ -20,7 +21,7 @@ import {
 /** What waits more than it works, and asks nothing about time, runs two at a time; the rest one after the other. */
 const IN_PARALLEL = matching(
   'test/browser/*.test.ts',
-  'test/cli/commands.test.ts',
+  'test/cli/*.test.ts',
   'test/conformance/*.test.ts',
   'test/long/clients.test.ts',
   'test/long/fresh-clone.test.ts',
@@ -47,6 +48,9 @@ export const ASKED_FOR = [
 ]
 for (const file of ASKED_FOR) console.log(`Left out: ${file}; LONG_IMAGE=1 and LONG_INSTALLS=1 ask for such.`)
 
+if (!findChromium())
+  console.log('Browser tests are skipped: no Chromium at CHROMIUM_PATH or /usr/bin/chromium*.')
+
 const third = askedThird()
 /** Those of them that are in the third that was asked for. */
 const ours = (patterns: readonly string[]): string[] =>
@@ -56,7 +60,7 @@ if (third !== undefined) console.log(`The ${third}. third of the long tests.`)
 const shared = {
   globalSetup: ['test/support/global-setup.ts'],
   // Two replicas over one database need a server: PGlite has a single connection.
-  provide: { engine: 'postgres' as const, auth: 'self' as const, everyLook: true },
+  provide: { engine: 'postgres' as const, auth: 'self' as const },
   testTimeout: 5 * 60_000,
   hookTimeout: 2 * 60_000,
 }
@@ -91,7 +95,7 @@ const HOSTED: TestProjectInlineConfiguration = {
     include: ours(matching('test/walks/*.test.ts')),
     exclude: matching(...Object.keys(FILES)),
     setupFiles: ['test/support/check-statements.ts', 'test/support/hosted-walks.ts'],
-    provide: { engine: 'pglite', auth: 'hosted', everyLook: false },
+    provide: { engine: 'pglite', auth: 'hosted' },
     isolate: false,
     maxWorkers: 2,
     sequence: { groupOrder: 2 },
