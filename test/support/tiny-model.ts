@@ -128,9 +128,13 @@ export function referenceVector(
   const dense = (x: Rows, name: string): Rows => {
     const [weight, bias] = [numbersOf(`${name}.weight`), numbersOf(`${name}.bias`)]
     return x.map((values) =>
-      Array.from(bias, (b, to) =>
-        values.reduce((sum, value, from) => sum + value * weight[to * values.length + from]!, b),
-      ),
+      Array.from(bias, (b, to) => {
+        let sum = b
+        for (let from = 0; from < values.length; from += 1) {
+          sum += values[from]! * weight[to * values.length + from]!
+        }
+        return sum
+      }),
     )
   }
   const norm = (x: Rows, name: string): Rows =>
@@ -192,7 +196,7 @@ export function referenceVector(
 function erf(x: number): number {
   if (Math.abs(x) > 5) return Math.sign(x)
   let [sum, term] = [x, x]
-  for (let n = 1; n < 200; n += 1) {
+  for (let n = 1; n < 200 && Math.abs(term) > 1e-18; n += 1) {
     term *= -(x * x) / n
     sum += term / (2 * n + 1)
   }

@@ -42,10 +42,10 @@ test('the real model: threads over the same weights, ended at any moment, lose n
     return thread
   }
   const { embed } = open({ startThread, threadsMax: 2 })
-  const golden = readGolden().slice(0, 16)
+  const golden = readGolden().slice(0, 10)
   let answered = 0
   const vectors = golden.map(({ text }) => embed(text).finally(() => (answered += 1)))
-  for (const count of [1, 4, 8]) {
+  for (const count of [1, 3, 6]) {
     await expect.poll(() => answered, { timeout: 60_000, interval: 5 }).toBeGreaterThanOrEqual(count)
     await threads.at(-1)!.terminate()
   }
