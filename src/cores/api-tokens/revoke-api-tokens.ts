@@ -5,6 +5,7 @@ import { and, inArray, isNull } from '../../../db/drizzle.ts'
 import { apiTokens, invitations, machineAgentCredentials } from '../../../db/schema.ts'
 import type { Clock } from '../dependencies.ts'
 import { revokeCredentials } from '../machine-agents/index.ts'
+import { recordEnding } from '../record-ending.ts'
 
 type Row = typeof apiTokens.$inferSelect
 
@@ -29,12 +30,15 @@ export async function revokeApiTokens(
   return revoked
 }
 
-const stamp = (tx: Transaction, clock: Clock, which: SQL | undefined): Promise<Row[]> =>
-  tx
+async function stamp(tx: Transaction, clock: Clock, which: SQL | undefined): Promise<Row[]> {
+  const stamped = await tx
     .update(apiTokens)
     .set({ revokedAt: clock() })
     .where(and(which, isNull(apiTokens.revokedAt)))
     .returning()
+  recordEnding(tx, 'api_token', stamped)
+  return stamped
+}
 
 const madeWith = (parents: readonly Row[]) =>
   and(
@@ -50,7 +54,7 @@ async function revokeInvitationsMadeWith(
   clock: Clock,
   tokens: readonly Row[],
 ): Promise<void> {
-  await tx
+  const revoked = await tx
     .update(invitations)
     .set({ revokedAt: clock() })
     .where(
@@ -64,4 +68,6 @@ async function revokeInvitationsMadeWith(
         isNull(invitations.revokedAt),
       ),
     )
+    .returning({ id: invitations.id, orgId: invitations.orgId })
+  recordEnding(tx, 'invitation', revoked)
 }

@@ -4,6 +4,7 @@ import { notFound } from '../../contracts/errors.ts'
 import { requireAppWriter } from '../apps/index.ts'
 import { readKeyEpoch } from '../key-epoch.ts'
 import type { WithDirectory } from '../directory/index.ts'
+import { recordEnding } from '../record-ending.ts'
 import { write, type Verb } from '../verb.ts'
 import { liveTokensOf, subjectOf } from './app-token-rows.ts'
 
@@ -18,6 +19,7 @@ export const revokeAppToken: Verb<'revokeAppToken', WithDirectory> = write(
       .where(and(liveTokensOf(app, keyEpoch), eq(appTokens.id, token_id)))
       .returning()
     if (!revoked) throw notFound()
+    recordEnding(tx, 'app_token', [revoked])
     await audit('app.token_revoked', subjectOf(app, revoked))
     return {}
   },

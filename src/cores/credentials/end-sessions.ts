@@ -4,6 +4,7 @@ import type { Transaction } from '../../../db/connect.ts'
 import { and, gt, isNull } from '../../../db/drizzle.ts'
 import { sessions } from '../../../db/schema.ts'
 import type { Clock } from '../dependencies.ts'
+import { recordEnding } from '../record-ending.ts'
 
 export async function endSessions(
   tx: Transaction,
@@ -11,9 +12,11 @@ export async function endSessions(
   which: SQL,
 ): Promise<readonly { orgId: string | null }[]> {
   const now = clock()
-  return tx
+  const ended = await tx
     .update(sessions)
     .set({ endedAt: now })
     .where(and(which, isNull(sessions.endedAt), gt(sessions.expiresAt, now)))
-    .returning({ orgId: sessions.orgId })
+    .returning({ id: sessions.id, orgId: sessions.orgId })
+  recordEnding(tx, 'session', ended)
+  return ended
 }

@@ -1,2 +1,4 @@
 /** What the credentials core exports. */
+export { endSessions } from './end-sessions.ts'
+export { revokeInvitations } from './revoke-invitations.ts'
 export { endByCause, type Cause, type People } from './end-by-cause.ts'

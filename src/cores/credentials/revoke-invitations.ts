@@ -4,14 +4,18 @@ import type { Transaction } from '../../../db/connect.ts'
 import { and, isNull } from '../../../db/drizzle.ts'
 import { invitations } from '../../../db/schema.ts'
 import type { Clock } from '../dependencies.ts'
+import { recordEnding } from '../record-ending.ts'
 
-export const revokeInvitations = (
+export async function revokeInvitations(
   tx: Transaction,
   clock: Clock,
   which: SQL | undefined,
-): Promise<{ orgId: string }[]> =>
-  tx
+): Promise<readonly { orgId: string }[]> {
+  const revoked = await tx
     .update(invitations)
     .set({ revokedAt: clock() })
     .where(and(which, isNull(invitations.acceptedAt), isNull(invitations.revokedAt)))
-    .returning({ orgId: invitations.orgId })
+    .returning({ id: invitations.id, orgId: invitations.orgId })
+  recordEnding(tx, 'invitation', revoked)
+  return revoked
+}

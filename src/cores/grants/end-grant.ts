@@ -6,6 +6,7 @@ import { oauthArtifacts, platformAccessGrants } from '../../../db/schema.ts'
 import type { GrantEndReason } from '../../contracts/grants.ts'
 import { recordAudit, type AuditActor } from '../record-audit.ts'
 import type { Clock } from '../dependencies.ts'
+import { recordEnding } from '../record-ending.ts'
 
 /** Time alone stamps no row. Rotated keys do where another grant takes its place. */
 export type EndReason = Exclude<GrantEndReason, 'expired'>
@@ -44,6 +45,7 @@ export async function endGrants(
     .set({ revokedAt: clock(), revokedReason: reason })
     .where(and(which, isNull(platformAccessGrants.revokedAt)))
     .returning()
+  recordEnding(tx, 'grant', rows)
   const ids = rows.map(({ id }) => id)
   if (ids.length > 0) await tx.delete(oauthArtifacts).where(inArray(oauthArtifacts.grantId, ids))
   return rows

@@ -8,6 +8,7 @@ import { sameSecret } from '../../trust/keyed-hash.ts'
 import type { CliTokens } from '../../trust/user-token.ts'
 import type { Keys, Storage } from '../dependencies.ts'
 import { recordAudit } from '../record-audit.ts'
+import { recordEnding } from '../record-ending.ts'
 import { withTransaction } from '../transaction.ts'
 import { cliLoginHash, type CliLogin } from './cli-logins.ts'
 
@@ -171,6 +172,7 @@ async function end(
   requestId: string,
 ): Promise<void> {
   await tx.update(sessions).set({ endedAt: clock() }).where(eq(sessions.id, id))
+  recordEnding(tx, 'session', [{ id, orgId }])
   const [user] = await tx.select({ name: users.name }).from(users).where(eq(users.id, userId))
   const actor = { kind: 'cli_session' as const, userId, userName: user!.name, requestId }
   await recordAudit(tx, clock, actor, { orgId: orgId!, action, subject: 'by svc login' })

@@ -3,6 +3,7 @@ import { and, eq, isNull } from '../../../db/drizzle.ts'
 import { sessions } from '../../../db/schema.ts'
 import { recordAudit } from '../record-audit.ts'
 import type { Storage } from '../dependencies.ts'
+import { recordEnding } from '../record-ending.ts'
 import { withTransaction } from '../transaction.ts'
 import { currentMembership } from '../organizations/index.ts'
 
@@ -17,6 +18,7 @@ export async function endBrowserSession(
       .set({ endedAt: clock() })
       .where(and(eq(sessions.id, sessionId), isNull(sessions.endedAt)))
       .returning()
+    if (row) recordEnding(tx, 'session', [row])
     const current = row && (await currentMembership(tx, userId, row.orgId))
     if (!current) return
     const actor = { kind: 'user' as const, userId, userName: name, requestId }

@@ -2,6 +2,7 @@ import { and, eq, isNull } from '../../../db/drizzle.ts'
 import { sessions } from '../../../db/schema.ts'
 import { notFound } from '../../contracts/errors.ts'
 import { requireSession } from '../principal.ts'
+import { recordEnding } from '../record-ending.ts'
 import { write, type Verb } from '../verb.ts'
 import { currentMembership } from '../organizations/index.ts'
 
@@ -15,6 +16,7 @@ export const signOut: Verb<'signOut'> = write(
       .where(and(eq(sessions.id, id), eq(sessions.userId, userId), isNull(sessions.endedAt)))
       .returning()
     if (!row) throw notFound()
+    recordEnding(tx, 'session', [row])
     const current = await currentMembership(tx, row.userId, row.orgId)
     if (current) await audit('session.ended', undefined, current.org.id)
     return {}

@@ -17,6 +17,7 @@ import { refusedCredentials } from '../../trust/refused-credentials.ts'
 import { isServiceAccountToken } from '../../trust/service-account-token.ts'
 import { CLI_TOKEN_TYPE, USER_TOKEN_TYPE } from '../../trust/user-token.ts'
 import { recordAudit } from '../record-audit.ts'
+import { recordEnding } from '../record-ending.ts'
 import { callLimitValues, countingCall, notCounting, type Counting } from '../count-call.ts'
 import { countGrantCall, findLiveGrant, grantedScopes, touchGrant } from '../grants/index.ts'
 import { findLiveSupportSession } from '../support-sessions/index.ts'
@@ -233,6 +234,7 @@ async function endReplayedSession(
 ): Promise<void> {
   await withTransaction(deps.db, async (tx) => {
     await tx.update(sessions).set({ endedAt: deps.clock() }).where(eq(sessions.id, session.id))
+    recordEnding(tx, 'session', [session])
     const current = await currentMembership(tx, user.id, session.orgId)
     if (!current) return
     const actor = { kind: 'user' as const, userId: user.id, userName: user.name, requestId }

@@ -13,6 +13,7 @@ import { machineSecretHash, machineSecretPrefix, makeMachineSecret } from '../..
 import { isOfEpoch } from '../key-epoch.ts'
 import type { Clock } from '../dependencies.ts'
 import type { MemberPrincipal } from '../principal.ts'
+import { recordEnding } from '../record-ending.ts'
 import { replaceStandingGrant } from './standing-grant.ts'
 
 export type Credential = typeof machineAgentCredentials.$inferSelect
@@ -109,8 +110,23 @@ export async function revokeCredentials(
     .set({ revokedAt: clock() })
     .where(matching)
     .returning()
+  recordCredentials(tx, agents, revoked)
   for (const agent of agents) await replaceStandingGrant(tx, clock, agent, { reason: 'credential_revoked' })
   return revoked
+}
+
+/** A credential lies in the organization of its agent. */
+function recordCredentials(
+  tx: Transaction,
+  agents: readonly { readonly id: string; readonly orgId: string }[],
+  revoked: readonly Credential[],
+): void {
+  const organizations = new Map(agents.map(({ id, orgId }) => [id, orgId]))
+  recordEnding(
+    tx,
+    'machine_credential',
+    revoked.map(({ id, agentId }) => ({ id, orgId: organizations.get(agentId)! })),
+  )
 }
 
 /**

@@ -4,6 +4,7 @@ import type { Transaction } from '../../../db/connect.ts'
 import { invitations, memberships, organizations, users } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
 import type { Clock } from '../dependencies.ts'
+import { recordEnding } from '../record-ending.ts'
 import { writeInSteps, type Verb } from '../verb.ts'
 import { canSignIn, createOwner, presentOwner } from './create-owner.ts'
 import { endUnprovenLinks } from './end-links.ts'
@@ -44,7 +45,7 @@ async function refuseOwned(tx: Transaction, orgId: string): Promise<void> {
 
 /** Whom the operator named before and who never came: their link ends, and the account that waited for them. */
 async function withdrawFormerOffer(tx: Transaction, clock: Clock, orgId: string): Promise<void> {
-  await tx
+  const withdrawn = await tx
     .update(invitations)
     .set({ revokedAt: clock() })
     .where(
@@ -56,6 +57,8 @@ async function withdrawFormerOffer(tx: Transaction, clock: Clock, orgId: string)
         isNull(invitations.revokedAt),
       ),
     )
+    .returning({ id: invitations.id, orgId: invitations.orgId })
+  recordEnding(tx, 'invitation', withdrawn)
   const named = tx
     .select({ id: memberships.userId })
     .from(memberships)

@@ -5,6 +5,7 @@ import { formerMembers, identities, memberships, users } from '../../../db/schem
 import type { Role } from '../../contracts/roles.ts'
 import type { Clock } from '../dependencies.ts'
 import { endByCause } from '../credentials/index.ts'
+import { recordEnding } from '../record-ending.ts'
 import { endLinks } from './end-links.ts'
 
 /**
@@ -24,7 +25,11 @@ export async function endAccess(
     return
   }
   await endByCause(tx, clock, { cause: 'membership_ended', orgId, userId })
-  await tx.delete(memberships).where(and(eq(memberships.orgId, orgId), eq(memberships.userId, userId)))
+  const removed = await tx
+    .delete(memberships)
+    .where(and(eq(memberships.orgId, orgId), eq(memberships.userId, userId)))
+    .returning({ id: memberships.id, orgId: memberships.orgId })
+  recordEnding(tx, 'membership', removed)
   await endLinks(tx, { orgId, userId })
   const emails = await verifiedEmails(tx, userId)
   const former = { emails, since: clock() }

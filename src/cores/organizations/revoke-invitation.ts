@@ -1,6 +1,7 @@
 import { and, eq, isNull } from '../../../db/drizzle.ts'
 import { invitations } from '../../../db/schema.ts'
 import { notFound } from '../../contracts/errors.ts'
+import { recordEnding } from '../record-ending.ts'
 import { write, type Verb } from '../verb.ts'
 import { refuseOwnersInvitation } from './owner-invitations.ts'
 
@@ -21,6 +22,7 @@ export const revokeInvitation: Verb<'revokeInvitation'> = write(
       )
       .returning()
     if (!row) throw notFound()
+    recordEnding(tx, 'invitation', [row])
     await audit('invitation.revoked', row.email)
     return {}
   },

@@ -8,6 +8,7 @@ import { INVITATION_SECONDS } from '../../contracts/limits.ts'
 import type { GRANTABLE_ROLES } from '../../contracts/roles.ts'
 import { keyedHash, randomSecret } from '../../trust/keyed-hash.ts'
 import type { Keys, Log, Mail, Storage } from '../dependencies.ts'
+import { recordEnding } from '../record-ending.ts'
 import { invitationMail } from './invitation-mail.ts'
 
 export type InvitationDeps = Storage & Keys & Mail & Log & { readonly pagesUrl: URL }
@@ -34,7 +35,7 @@ export async function insertInvitation(
   const now = deps.clock()
   const secret = randomSecret()
   // Inviting again replaces the earlier link: only the newest one works.
-  await tx
+  const replaced = await tx
     .update(invitations)
     .set({ revokedAt: now })
     .where(
@@ -45,6 +46,8 @@ export async function insertInvitation(
         isNull(invitations.revokedAt),
       ),
     )
+    .returning({ id: invitations.id, orgId: invitations.orgId })
+  recordEnding(tx, 'invitation', replaced)
   const [row] = await tx
     .insert(invitations)
     .values({

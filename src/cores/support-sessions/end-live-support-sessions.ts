@@ -5,6 +5,7 @@ import { supportSessions } from '../../../db/schema.ts'
 import { recordAudit } from '../record-audit.ts'
 import type { MemberPrincipal } from '../principal.ts'
 import type { Clock } from '../dependencies.ts'
+import { recordEnding } from '../record-ending.ts'
 import { isLive } from './live-support-session.ts'
 
 export async function endLiveSupportSessions(
@@ -24,7 +25,8 @@ export async function endLiveSupportSessions(
         isLive(clock),
       ),
     )
-    .returning({ id: supportSessions.id })
+    .returning({ id: supportSessions.id, orgId: supportSessions.orgId })
+  recordEnding(tx, 'support_session', ended)
   for (const session of ended) {
     await recordAudit(tx, clock, principal, { orgId, action: 'support.ended', subject: session.id })
   }

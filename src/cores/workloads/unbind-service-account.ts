@@ -3,6 +3,7 @@ import { workloadBindings } from '../../../db/schema.ts'
 import { notFound } from '../../contracts/errors.ts'
 import { requireAppReader } from '../apps/index.ts'
 import type { WithDirectory } from '../directory/index.ts'
+import { recordEnding } from '../record-ending.ts'
 import { write, type Verb } from '../verb.ts'
 import { bindingsOf, subjectOf } from './binding-rows.ts'
 
@@ -15,6 +16,7 @@ export const unbindServiceAccount: Verb<'unbindServiceAccount', WithDirectory> =
       .where(and(bindingsOf(app), eq(workloadBindings.id, binding_id)))
       .returning()
     if (!removed) throw notFound()
+    recordEnding(tx, 'service_account', [removed])
     await audit('app.service_account_unbound', subjectOf(app, removed))
     return {}
   },

@@ -1,0 +1,2 @@
+/** What the endings core exports. */
+export { endAgain } from './end-again.ts'
