@@ -4,6 +4,7 @@ import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js'
 import postgres from 'postgres'
 import { DatabaseAway, isLoss, OutcomeUnknown } from './database-away.ts'
 import { openDriver, openPool } from './driver-socket.ts'
+import { CONFIRM, withRoomForOthers } from './durable-changes.ts'
 import { openEmbedded, type Embedded } from './embedded.ts'
 import { createListener, setListener, type Listener, type Listening, type ListenSession } from './listen.ts'
 import * as schema from './schema.ts'
@@ -44,6 +45,11 @@ export type Connection = {
   readonly listener: Listener
   readonly close: () => Promise<void>
 }
+
+const confirmations = new WeakMap<object, () => Promise<void>>()
+
+/** Resolves when the standby has all that was committed; undefined for a handle whose database can have none. */
+export const confirmationOf = (db: object): (() => Promise<void>) | undefined => confirmations.get(db)
 
 const CONNECT_TIMEOUT_SECONDS = 10
 const STATEMENT_TIMEOUT_MS = 30_000
@@ -120,7 +126,7 @@ async function connectPostgres(
 ): Promise<Connection> {
   const address = addressOf(url)
   addressOf(listenUrl)
-  const driver = openPool(url, {
+  const { client: driver, gate } = openPool(url, {
     ...USUAL,
     max: poolSize,
     // Also the COMMIT of the driver's own is a named statement unless this is off. Behind a pooler it would not be found,
@@ -129,7 +135,8 @@ async function connectPostgres(
     connect_timeout: CONNECT_TIMEOUT_SECONDS,
     connection: sessionOptions(statementTimeoutMs),
   })
-  const client = makeTransactionsSafe(prepare ? driver : withoutPipelining(driver, poolSize), asThrown)
+  const sent = prepare ? driver : withoutPipelining(driver, poolSize, gate)
+  const client = makeTransactionsSafe(withRoomForOthers(sent, poolSize, gate), asThrown)
   const listener = createListener({
     query: async (text) => client.unsafe(text),
     open: (onNotify) => openListenSession(listenUrl, onNotify),
@@ -145,7 +152,9 @@ async function connectPostgres(
     await close()
     throw new Error(`Cannot connect to Postgres at ${address}: ${reasonOf(error)}`, { cause: error })
   }
-  return { kind: 'postgres', ...handlesOf(client, listener, prepare), close }
+  const handles = handlesOf(client, listener, prepare)
+  confirmations.set(handles.db, async () => void (await client.unsafe(CONFIRM)))
+  return { kind: 'postgres', ...handles, close }
 }
 
 /** What was not committed was not done; a commit without an answer may be. */

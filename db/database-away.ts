@@ -50,7 +50,7 @@ const isAwayState = (state: string): boolean =>
 
 const READ_ONLY = '25006'
 
-const CHANGES = /\b(?:insert\s+into|update|delete\s+from|merge\s+into)\b/i
+const CHANGES = /\b(?:insert\s+into|update|delete\s+from|merge\s+into|pg_logical_emit_message)\b/i
 
 /** Of a statement by itself; those of a transaction are done with its commit. */
 export const mayChange = (text: string): boolean => CHANGES.test(text)
@@ -75,10 +75,15 @@ export type DriverQuery = {
   options: object
 }
 
+/** Whatever waits for a connection, or for its turn to get one. */
+type Waiter = { readonly isWaiting: () => boolean; readonly refuse: (error: Error) => void }
+
+export type Gate = ReturnType<typeof createGate>
+
 /** Keeps whatever waits for a connection of the driver, which would keep it for as long as the database is away, and then send it. */
 export function createGate(limits = AWAY) {
   /** With the time since when. */
-  const waiting = new Map<DriverQuery, number>()
+  const waiting = new Map<Waiter, number>()
   let cause: unknown
   let [isAway, isClosed] = [false, false]
   let timer: NodeJS.Timeout | undefined
@@ -86,17 +91,19 @@ export function createGate(limits = AWAY) {
   function look(): void {
     const over = performance.now() - limits.waitMs
     let places = limits.waiting
-    for (const [query, since] of waiting) {
-      if (query.state !== null) waiting.delete(query)
-      else if (since <= over || places-- <= 0) refuse(query)
+    for (const [waiter, since] of waiting) {
+      const isWaiting = waiter.isWaiting()
+      if (isWaiting && since > over && places-- > 0) continue
+      waiting.delete(waiter)
+      if (isWaiting) waiter.refuse(new DatabaseAway(cause))
     }
   }
 
-  /** The driver has it already and sends it to the next connection, which is lost to all others if there is nothing to send. */
-  function refuse(query: DriverQuery): void {
-    waiting.delete(query)
-    query.reject(new DatabaseAway(cause))
-    Object.assign(query, { strings: ['select 1'], args: [], options: { simple: true, prepare: false } })
+  /** Throws when the database is away and as many wait as may. Returns how to wait no more. */
+  function wait(waiter: Waiter): () => void {
+    if (isAway && waiting.size >= limits.waiting) throw new DatabaseAway(cause)
+    waiting.set(waiter, performance.now())
+    return () => void waiting.delete(waiter)
   }
 
   return {
@@ -115,15 +122,25 @@ export function createGate(limits = AWAY) {
       clearInterval(timer)
       timer = undefined
     },
-    settled: (query: DriverQuery): void => void waiting.delete(query),
-    guard(query: DriverQuery): void {
+    wait,
+    /** Returns how to refuse it as long as it is not on a connection. */
+    guard(query: DriverQuery): { settled: () => void; refuse: (error: Error) => void } {
       const { handler } = query
+      const waiter = { isWaiting: () => query.state === null, refuse: (error: Error) => refuse(query, error) }
       const guarded = () => {
-        if (isAway && waiting.size >= limits.waiting) return query.reject(new DatabaseAway(cause))
+        try {
+          wait(waiter)
+        } catch (error) {
+          return query.reject(error)
+        }
         handler(query)
-        if (query.state === null) waiting.set(query, performance.now())
+        if (query.state !== null) waiting.delete(waiter)
       }
       query.handler = Object.assign(guarded, { debug: handler.debug })
+      return {
+        settled: () => void waiting.delete(waiter),
+        refuse: (error) => void (query.state === null && refuse(query, error)),
+      }
     },
     /** Waits for nothing any more. */
     close(): void {
@@ -131,4 +148,10 @@ export function createGate(limits = AWAY) {
       clearInterval(timer)
     },
   }
+}
+
+/** The driver has it already and sends it to the next connection, which is lost to all others if there is nothing to send. */
+function refuse(query: DriverQuery, error: Error): void {
+  query.reject(error)
+  Object.assign(query, { strings: ['select 1'], args: [], options: { simple: true, prepare: false } })
 }

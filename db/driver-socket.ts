@@ -17,7 +17,9 @@ import {
   mayChange,
   OutcomeUnknown,
   type DriverQuery,
+  type Gate,
 } from './database-away.ts'
+import { countChange, currentCall, isLate, lateError, whenLate } from './current-call.ts'
 import { watchSilence } from './watch-silence.ts'
 import { openSocket, tlsModeOf } from './managed/open-socket.ts'
 
@@ -37,9 +39,10 @@ const AGAIN_CONNECT_MS = 2_000
 const ASK_SECONDS = 2
 
 /** A pool that tells everybody soon, and honestly, when its database is away. */
-export function openPool(url: string, settings: Settings): postgres.Sql {
-  return openDriver(url, settings, {
-    gate: createGate(),
+export function openPool(url: string, settings: Settings): { client: postgres.Sql; gate: Gate } {
+  const gate = createGate()
+  const client = openDriver(url, settings, {
+    gate,
     async ask() {
       const answered = Promise.withResolvers<void>()
       const client = openDriver(
@@ -58,11 +61,10 @@ export function openPool(url: string, settings: Settings): postgres.Sql {
       }
     },
   })
+  return { client, gate }
 }
 
-type Watched =
-  | { readonly gate: ReturnType<typeof createGate>; readonly ask: () => Promise<unknown> }
-  | { readonly onData: () => void }
+type Watched = { readonly gate: Gate; readonly ask: () => Promise<unknown> } | { readonly onData: () => void }
 
 export function openDriver(url: string, settings: Settings, watched?: Watched): postgres.Sql {
   const gate = watched && 'gate' in watched ? watched.gate : undefined
@@ -131,10 +133,11 @@ export function openDriver(url: string, settings: Settings, watched?: Watched): 
   function sayHonestly(query: DriverQuery): void {
     const { resolve, reject, handler } = query
     let isCounted = false
+    let settled = () => {}
     const uncount = () => {
       if (isCounted) waiting -= 1
       isCounted = false
-      gate!.settled(query)
+      settled()
     }
     const counted = () => {
       isCounted = true
@@ -154,6 +157,36 @@ export function openDriver(url: string, settings: Settings, watched?: Watched): 
       const isRefused = leaveStandby(error)
       const mayBeDone = !isRefused && query.state !== null && mayChange(query.strings[0]!)
       reject(mayBeDone ? new OutcomeUnknown(error) : new DatabaseAway(error))
+    }
+    const guarded = gate!.guard(query)
+    settled = guarded.settled
+    if ('onexecute' in query.options) forCall(query, guarded.refuse)
+  }
+
+  /** What changes something, or begins to, is not done when nobody waits for it any more, and is remembered as done. */
+  function forCall(query: DriverQuery, refuse: (error: Error) => void): void {
+    const call = currentCall()
+    if (!call) return
+    const { resolve, reject, handler } = query
+    const isChange = mayChange(query.strings[0]!)
+    let [forget, isStarted] = [() => {}, false]
+    const started = () => {
+      if (isLate(call)) return query.reject(lateError())
+      isStarted = true
+      forget = whenLate(call, refuse)
+      if (isChange) countChange(call, 1)
+      handler(query)
+    }
+    query.handler = Object.assign(started, { debug: handler.debug })
+    query.resolve = (value) => {
+      forget()
+      resolve(value)
+    }
+    query.reject = (error) => {
+      const mayBeDone = query.state !== null && isLoss(error) && !isReadOnly(error)
+      if (isChange && isStarted && !mayBeDone) countChange(call, -1)
+      forget()
+      reject(error)
     }
   }
 
@@ -178,7 +211,6 @@ export function openDriver(url: string, settings: Settings, watched?: Watched): 
       withoutHoles(own)
       if (gate) {
         sayHonestly(own)
-        gate.guard(own)
       }
       return query
     },

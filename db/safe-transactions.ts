@@ -5,6 +5,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
+import { countChange, currentCall, isLate, lateError } from './current-call.ts'
+import { mayChange, OutcomeUnknown } from './database-away.ts'
 
 export const SAFE_OPTIONS = {
   // A BEGIN that fills the pipeline is sent without reserving its connection: the next query of anybody else would join it.
@@ -24,7 +26,13 @@ const lostError = () =>
   Object.assign(new Error('The connection was lost during the transaction'), { code: 'CONNECTION_CLOSED' })
 
 type Work = (tx: postgres.TransactionSql) => unknown
-type State = { doubtful: boolean; lost: boolean; failure?: unknown; readonly closed: Promise<void> }
+type State = {
+  doubtful: boolean
+  lost: boolean
+  hasChanged: boolean
+  failure?: unknown
+  readonly closed: Promise<void>
+}
 
 /** What to throw instead of an error: `committing` when it came after all of the work was done. */
 type AsThrown = (error: unknown, phase: 'working' | 'committing') => unknown
@@ -33,11 +41,17 @@ export function makeTransactionsSafe(sql: postgres.Sql, asThrown: AsThrown = (er
   const begin = sql.begin.bind(sql)
   const safeBegin = async (work: Work): Promise<unknown> => {
     const { promise: closed, resolve: close } = Promise.withResolvers<void>()
-    const state: State = { doubtful: false, lost: false, closed }
-    let isCommitting = false
+    const state: State = { doubtful: false, lost: false, hasChanged: false, closed }
+    const call = currentCall()
+    let [isCommitting, isCounted] = [false, false]
     try {
       return await begin(async (tx) => {
         const result = await watched(state, tx, work)
+        if (call && state.hasChanged && call.durability !== 'local') {
+          if (isLate(call)) throw lateError()
+          isCounted = true
+          countChange(call, 1)
+        }
         isCommitting = true
         return result
       })
@@ -47,7 +61,9 @@ export function makeTransactionsSafe(sql: postgres.Sql, asThrown: AsThrown = (er
       close()
       const closing = (error as { code?: unknown }).code === 'CONNECTION_CLOSED'
       const thrown = closing ? (state.failure ?? error) : error
-      throw asThrown(thrown, isCommitting ? 'committing' : 'working')
+      const told = asThrown(thrown, isCommitting ? 'committing' : 'working')
+      if (isCounted && !(told instanceof OutcomeUnknown)) countChange(call, -1)
+      throw told
     }
   }
   return Object.assign(sql, { begin: safeBegin })
@@ -67,6 +83,7 @@ async function watched(state: State, tx: postgres.TransactionSql, work: Work): P
 function guarded(state: State, tx: postgres.TransactionSql): postgres.TransactionSql {
   const unsafe = (...args: Parameters<typeof tx.unsafe>) => {
     if (state.doubtful || state.lost) throw lostError()
+    state.hasChanged ||= mayChange(args[0])
     const query = tx.unsafe(...args)
     query.catch((error: unknown) => {
       if (error instanceof postgres.PostgresError) return

@@ -9,6 +9,7 @@ import { RESOURCE_SCOPES, RESOURCES } from '../../src/contracts/scopes.ts'
 import { networkOf } from '../../src/contracts/network-of.ts'
 import { throttle } from '../../src/cores/throttle.ts'
 import { asServiceError } from '../../src/http/answer.ts'
+import { withDeadline } from '../../src/http/observe-request.ts'
 import { isSameOrigin } from '../browser-session.ts'
 import { JWT_BEARER, repeatedAssertions } from './assertion-grant.ts'
 import { authorizationError } from './authorization-error.ts'
@@ -44,7 +45,7 @@ export function connectorHandler(deps: ConnectorDeps): Pick<NodeHandler, 'handle
     provider.use((ctx, next) => middleware(ctx as KoaContextWithOIDC, next))
   const failures = new WeakMap<object, unknown>()
   provider.on('server_error', (ctx: object, error: unknown) => void failures.set(ctx, error))
-  use((ctx, next) => tellOfLoss(failures, ctx, next))
+  use((ctx, next) => tellOfLoss(failures, ctx, () => inTime(deps, next)))
   use((ctx, next) => rateLimit(deps, ctx, next))
   use((ctx, next) => interactions(deps, provider, ctx, next))
   use((ctx, next) => adjustResponse(deps, ctx, next))
@@ -107,6 +108,9 @@ function answerPreflight(incoming: IncomingMessage, outgoing: ServerResponse): b
 }
 
 type Next = () => Promise<unknown>
+
+/** As in every service: nobody is kept waiting, and what nobody waits for is not done. */
+const inTime = (deps: ConnectorDeps, next: Next): Promise<unknown> => withDeadline(deps, next)
 
 /** The library answers every failure of ours with 500; a database that is away is none. */
 async function tellOfLoss(

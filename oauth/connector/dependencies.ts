@@ -3,10 +3,12 @@ import type { GuardedFetch } from '../../src/cores/dependencies.ts'
 import type { LivenessDeps } from '../../src/cores/grants/index.ts'
 import type { ProviderKeys } from '../../src/cores/identity-provider/index.ts'
 import type { SessionDeps } from '../../src/cores/identity/index.ts'
+import type { Observation } from '../../src/http/service-app.ts'
 import type { Logger } from '../../src/observe/log.ts'
 
 export type ConnectorDeps = SessionDeps &
-  LivenessDeps & {
+  LivenessDeps &
+  Pick<Observation, 'deadlineMs' | 'untilEnded'> & {
     readonly log: Logger
     readonly issuer: URL
     readonly mcpUrl: URL

@@ -7,6 +7,7 @@ import { isMigrated, migrate } from '../../db/migrate.ts'
 import { readMigrations } from '../../db/read-migrations.ts'
 import type { NodeHandler } from '../../oauth/connector/connector-handler.ts'
 import type { Service } from '../client/service.ts'
+import { keepUnsettledEndings } from '../cores/endings/index.ts'
 import { beginInstallationEpoch, writeKeyEpoch } from '../cores/key-epoch.ts'
 import type { Readiness } from '../http/health.ts'
 import type { Logger } from '../observe/log.ts'
@@ -86,13 +87,13 @@ async function build(
   }
   const secrets = await readSecrets(config)
   const admission = createAdmission()
-  const observation = {
+  const observed = {
     log,
     admission,
     clock: overrides.clock ?? (() => new Date()),
     ...(await observe(config)),
   }
-  closers.push(() => observation.tracing.stop())
+  closers.push(() => observed.tracing.stop())
 
   // Loaded while the database opens in its own thread: a start takes as long as the slower of the two.
   const builders = await Promise.all(
@@ -105,6 +106,9 @@ async function build(
     ? (overrides.connection ?? closing(await openDatabase(config, log, overrides.embedded)))
     : undefined
   if (connection?.kind === 'postgres' && !overrides.connection) await warnOfEndlessStatements(connection, log)
+
+  const unsettled = connection && closing(keepUnsettledEndings({ db: connection.db, ...observed }))
+  const observation = { ...observed, ...(unsettled && { untilEnded: unsettled.untilEnded }) }
 
   const running = new Map<ServiceName, Running>()
   const shared = share({

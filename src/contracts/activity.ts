@@ -132,6 +132,7 @@ export const reportToolCall = creating({
     answer_sha256: Sha256.optional(),
   }),
   output: Nothing,
+  durability: 'local',
   access: 'viewer',
   scope: 'any',
   http: { method: 'post', path: '/api/wf/activity', success: 204 },

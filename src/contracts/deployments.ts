@@ -208,6 +208,7 @@ export const claimDeployment = creating({
 export const reportDeploymentOutput = creating({
   ...deployments,
   name: 'reportDeploymentOutput',
+  durability: 'local',
   summary: 'Append output of the deploy command, and keep the claim alive.',
   input: z.object({
     ...deploymentId,

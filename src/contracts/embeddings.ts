@@ -12,6 +12,7 @@ const Text = z.string(TEXT_ERROR).refine((text) => text.trim() !== '', 'must not
 export const createEmbeddings = creating({
   service: 'api-gateway',
   name: 'createEmbeddings',
+  durability: 'local',
   summary: 'Embed texts, as OpenAI’s API does.',
   input: z.object({
     model: z.string().min(1).max(100),

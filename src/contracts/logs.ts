@@ -61,6 +61,7 @@ export const pushLogs = creating({
   }),
   errors: ['NOT_FOUND', 'RATE_LIMITED'],
   scope: 'apps:report',
+  durability: 'local',
   closedToSupport: true,
   http: {
     method: 'post',
@@ -77,6 +78,7 @@ export const exportLogs = creating({
   output: z.object({ content_type: z.string(), body: z.instanceof(Uint8Array) }),
   errors: ['NOT_FOUND', 'RATE_LIMITED'],
   scope: 'apps:report',
+  durability: 'local',
   closedToSupport: true,
   http: {
     method: 'post',

@@ -16,6 +16,13 @@ export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
  */
 export type Access = 'anyone' | 'person' | 'session' | Role | 'operator'
 
+/**
+ * Where its changes are before it is answered, if the operator's cluster has a standby that commits wait for. `standby`: there,
+ * too, so that no failover loses them. `local`: on the server alone, so that a standby that hangs does not stop it.
+ */
+export const DURABILITIES = ['standby', 'local'] as const
+export type Durability = (typeof DURABILITIES)[number]
+
 /** The services that do operations. */
 export type OperationService = 'auth-service' | 'api-gateway' | 'deploy-api'
 
@@ -38,6 +45,8 @@ type Declaration<
   readonly access: Access
   /** The scope that opens it to scoped tokens and assertions; `any` opens it to all of them, left out it is closed. */
   readonly scope?: Scope | AppScope | 'any'
+  /** Left out: `standby`, or `local` for what only reads, and counts that somebody did. An ending is never `local`. */
+  readonly durability?: Durability
   /** Takes `Idempotency-Key`: a repeated key replays the first answer. Never where the answer holds a secret. */
   readonly takesIdempotencyKey?: boolean
   /** Its core writes a row of activity for every call, refused ones too. */
@@ -84,8 +93,12 @@ export type Operation<
   O extends z.ZodObject = z.ZodObject,
   Name extends string = string,
   Service extends OperationService = OperationService,
-> = Omit<Declaration<I, O, Name, Service>, 'scope' | 'errors'> &
-  Effect & { readonly scope: Scope | AppScope | 'any' | null; readonly errors: readonly ErrorCode[] }
+> = Omit<Declaration<I, O, Name, Service>, 'scope' | 'errors' | 'durability'> &
+  Effect & {
+    readonly scope: Scope | AppScope | 'any' | null
+    readonly errors: readonly ErrorCode[]
+    readonly durability: Durability
+  }
 
 const withEffect =
   (effect: Effect) =>
@@ -100,6 +113,7 @@ const withEffect =
     ...declared,
     ...effect,
     scope: declared.scope ?? null,
+    durability: declared.durability ?? (effect.readOnly ? 'local' : 'standby'),
     errors: [
       'INVALID_REQUEST',
       ...(declared.access === 'anyone' ? [] : (['UNAUTHENTICATED', 'FORBIDDEN'] as const)),

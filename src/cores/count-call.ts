@@ -2,6 +2,7 @@
  * How many MCP calls a grant or an API token may make: counted by the statement that finds it, in a row that all
  * processes share. A leaky bucket, as in throttle.ts: so many at once, then one every `60 s / limit`.
  */
+import { locally } from '../../db/commit-locally.ts'
 import type { Handle } from '../../db/connect.ts'
 import type { SQL } from 'drizzle-orm'
 import { sql } from '../../db/drizzle.ts'
@@ -32,6 +33,7 @@ export function countingCall(db: Handle, credential: SQL, id: SQL) {
   const counted = db.$with('counted', { key: throttles.key }).as(sql`
     insert into ${throttles} (key, full_until)
     select ${keyOf(sql`found.id`)}, ${now} + ${seconds('stepSeconds')} from (${credential}) as found (id)
+    where ${locally}
     on conflict (key) do update set full_until = greatest(${throttles}.full_until, ${now}) + ${seconds('stepSeconds')}
     where ${throttles}.full_until <= ${now} + ${seconds('capacitySeconds')}
     returning key`)

@@ -28,8 +28,8 @@ export type Ending = {
 export type EndingKeeper = {
   /** All work of the transaction is done, and it has not committed: if this throws, nothing is ended. */
   committing?(endings: readonly Ending[]): Promise<void>
-  /** The transaction may be committed, or not: nobody knows. */
-  unknown?(endings: readonly Ending[]): void
+  /** Nobody knows whether it is committed; or it is, and the standby has not confirmed that it has it. */
+  unknown?(endings: readonly Ending[], isCommitted: boolean): void
 }
 
 const endings = new WeakMap<object, Ending[]>()
@@ -50,9 +50,14 @@ export const endingsIn = (tx: Transaction): readonly Ending[] => endings.get(tx)
 
 const keepers = new WeakMap<object, EndingKeeper[]>()
 
-/** For the transactions of this handle, which is one of `connect`. */
-export function addEndingKeeper(db: object, keeper: EndingKeeper): void {
+/** For the transactions of this handle, which is one of `connect`. Returns how to leave. */
+export function addEndingKeeper(db: object, keeper: EndingKeeper): () => void {
   keepers.set(db, [...endingKeepersOf(db), keeper])
+  return () =>
+    void keepers.set(
+      db,
+      endingKeepersOf(db).filter((one) => one !== keeper),
+    )
 }
 
 export const endingKeepersOf = (db: object): readonly EndingKeeper[] => keepers.get(db) ?? []

@@ -1,5 +1,6 @@
 /** Rate limits as rows, so that all processes count together: a leaky bucket in one statement. */
-import { eq, lt, sql } from '../../db/drizzle.ts'
+import { keptLocally, locally } from '../../db/commit-locally.ts'
+import { and, eq, lt, sql } from '../../db/drizzle.ts'
 import { throttles } from '../../db/schema.ts'
 import { ServiceError } from '../contracts/errors.ts'
 import { sha256 } from '../trust/keyed-hash.ts'
@@ -16,7 +17,10 @@ export async function throttle({ db, clock }: Storage, key: string, limit: RateL
   const step = limit.seconds / limit.count
   const [row] = await db
     .insert(throttles)
-    .values({ key: sha256(key), fullUntil: new Date(now.getTime() + step * 1000) })
+    .values({
+      key: sha256(key),
+      fullUntil: keptLocally(sql`${new Date(now.getTime() + step * 1000).toISOString()}::timestamptz`),
+    })
     .onConflictDoUpdate({
       target: throttles.key,
       set: {
@@ -40,7 +44,7 @@ export async function throttle({ db, clock }: Storage, key: string, limit: RateL
 
 /** After a success, which shows that the earlier failures were the person's own. */
 export async function resetThrottle({ db }: Storage, key: string): Promise<void> {
-  await db.delete(throttles).where(eq(throttles.key, sha256(key)))
+  await db.delete(throttles).where(and(eq(throttles.key, sha256(key)), locally))
 }
 
 /** Gives one use back and no other, so that nobody clears the count of an address by signing in as themselves. */
@@ -49,7 +53,7 @@ export async function refundThrottle({ db }: Storage, key: string, limit: RateLi
   await db
     .update(throttles)
     .set({ fullUntil: sql`${throttles.fullUntil} - make_interval(secs => ${step})` })
-    .where(eq(throttles.key, sha256(key)))
+    .where(and(eq(throttles.key, sha256(key)), locally))
 }
 
 export async function sweepThrottles({ db, clock }: Storage): Promise<void> {

@@ -1,6 +1,9 @@
 /** Joins the outer transaction when there is one; retries when Postgres asks for it. */
-import { is, PgTransaction } from '../../db/drizzle.ts'
-import type { Handle, Transaction } from '../../db/connect.ts'
+import { COMMIT_LOCALLY } from '../../db/commit-locally.ts'
+import { confirmationOf, type Database, type Handle, type Transaction } from '../../db/connect.ts'
+import { currentCall } from '../../db/current-call.ts'
+import { OutcomeUnknown } from '../../db/database-away.ts'
+import { is, PgTransaction, sql } from '../../db/drizzle.ts'
 import { endingKeepersOf, endingsIn, type Ending } from './record-ending.ts'
 
 /** serialization_failure and deadlock_detected: nothing was done, so the same work can run again. */
@@ -14,20 +17,38 @@ export async function withTransaction<T>(db: Handle, work: (tx: Transaction) => 
 }
 
 async function runOnce<T>(db: Handle, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  const confirm = confirmationOf(db)
+  const isLocal = confirm !== undefined && currentCall()?.durability === 'local'
   let ended: readonly Ending[] = []
+  let isCommitted = false
   try {
-    return await db.transaction(async (tx) => {
-      const result = await work(tx)
+    const result = await db.transaction(async (tx) => {
+      const [, worked] = await Promise.all([isLocal && tx.execute(sql.raw(COMMIT_LOCALLY)), work(tx)])
       ended = endingsIn(tx)
-      if (ended.length > 0) for (const keeper of endingKeepersOf(db)) await keeper.committing?.(ended)
-      return result
+      if (ended.length === 0) return worked
+      for (const keeper of endingKeepersOf(db)) await keeper.committing?.(ended)
+      // Seen by every process at once, whatever becomes of the standby; it is answered when that has it, too.
+      if (confirm && !isLocal) await tx.execute(sql.raw(COMMIT_LOCALLY))
+      return worked
     })
+    isCommitted = true
+    if (ended.length > 0) await confirm?.()
+    return result
   } catch (error) {
-    if (ended.length > 0 && codeOf(error) === 'OUTCOME_UNKNOWN')
-      for (const keeper of endingKeepersOf(db)) keeper.unknown?.(ended)
-    throw error
+    if (ended.length === 0 || !(isCommitted || codeOf(error) === 'OUTCOME_UNKNOWN')) throw error
+    for (const keeper of endingKeepersOf(db)) keeper.unknown?.(ended, isCommitted)
+    throw isCommitted ? new OutcomeUnknown(error) : error
   }
 }
+
+/** Where somebody else waits for the standby, or nobody need. */
+export const committingLocally = <T>(db: Database, work: (tx: Transaction) => Promise<T>): Promise<T> =>
+  retried(() =>
+    db.transaction(async (tx) => {
+      await tx.execute(sql.raw(COMMIT_LOCALLY))
+      return work(tx)
+    }),
+  )
 
 /** For work of one statement, which is a transaction of its own. */
 export async function retried<T>(work: () => Promise<T>): Promise<T> {

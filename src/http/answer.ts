@@ -1,4 +1,5 @@
 /** Writes answers: YAML or JSON, errors from the one table, and no internal detail. */
+import { hasChanged } from '../../db/current-call.ts'
 import { ERRORS, ServiceError, type ErrorBody } from '../contracts/errors.ts'
 import { writeYaml } from '../contracts/write-yaml.ts'
 import type { HttpContext } from './context.ts'
@@ -84,7 +85,12 @@ export const errorBody = (error: ServiceError, requestId: string): ErrorBody => 
   },
 })
 
-export function asServiceError(error: unknown): ServiceError {
+/** Of a call that makes several changes, the first ones are done: "try again" would make them twice. */
+export const asOfCall = (error: unknown): unknown =>
+  isAway(error) && hasChanged() ? outcomeUnknown(error) : error
+
+export function asServiceError(thrown: unknown): ServiceError {
+  const error = asOfCall(thrown)
   if (error instanceof ServiceError) return error
   const code = databaseCode(error)
   // Class 22, data exception: a value passed the contract and still does not fit a column (the year 0, say).
@@ -94,18 +100,23 @@ export function asServiceError(error: unknown): ServiceError {
   if (code === 'DATABASE_AWAY') {
     return new ServiceError('UNAVAILABLE', undefined, { retryAfterSeconds: AWAY_SECONDS, cause: error })
   }
-  if (code === 'OUTCOME_UNKNOWN') {
-    return new ServiceError('TIMEOUT', 'The outcome is unknown: the database was lost while it was saving', {
-      hint: 'Check whether it was done before you send it again. The same Idempotency-Key finds it.',
-      cause: error,
-    })
-  }
+  if (code === 'OUTCOME_UNKNOWN') return outcomeUnknown(error)
   if (code === '57014') return new ServiceError('TIMEOUT', undefined, { cause: error })
   if (error instanceof DOMException && error.name === 'TimeoutError') {
     return new ServiceError('TIMEOUT', undefined, { cause: error })
   }
   return new ServiceError('UNEXPECTED', undefined, { cause: error })
 }
+
+/** Said of what is saved, or may be, in part or as a whole. */
+export const outcomeUnknown = (cause?: unknown): ServiceError =>
+  new ServiceError('TIMEOUT', 'The outcome is unknown: the database was lost while it was saving', {
+    hint: 'Check whether it was done before you send it again. The same Idempotency-Key finds it.',
+    cause,
+  })
+
+const isAway = (error: unknown): boolean =>
+  error instanceof ServiceError ? error.code === 'UNAVAILABLE' : databaseCode(error) === 'DATABASE_AWAY'
 
 /** A restart takes seconds, a failover some twenty. */
 const AWAY_SECONDS = 2

@@ -1,4 +1,5 @@
 /** Turns an operation into a route: authenticate, read the input, run the verb, answer. */
+import { declareDurability } from '../../db/current-call.ts'
 import type { Operation, Principal } from '../contracts/operation.ts'
 import { OPERATIONS, type OperationName } from '../contracts/operations.ts'
 import type { Storage } from '../cores/dependencies.ts'
@@ -60,6 +61,7 @@ export function mountOperation<Deps extends Partial<Storage>>(
   const recordRefusal = op.recordsActivity ? options.recordRefusal : undefined
   app.on(op.http.method.toUpperCase(), routePath(op), async (c) => {
     c.set('route', op.name)
+    declareDurability(op.durability)
     const format = formatOf(c, op)
     let held: HeldBody | undefined
     try {
@@ -96,6 +98,7 @@ export function mountOperation<Deps extends Partial<Storage>>(
   })
 
   app.inProcess.add(op, async (request) => {
+    declareDurability(op.durability)
     const { principal, input } = await readCall(request).catch((error: unknown) =>
       refuse(request.variables.principal, error),
     )

@@ -1,11 +1,12 @@
 /** What is observed about every request of a service, whether it came over HTTP or from this process. */
+import { endCall, runCall } from '../../db/current-call.ts'
 import { ServiceError } from '../contracts/errors.ts'
 import { makeId } from '../contracts/ids.ts'
 import type { Clock } from '../cores/dependencies.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics, ObservedRequest } from '../observe/metrics.ts'
 import type { TracedRequest, Tracing } from '../observe/tracing-port.ts'
-import { asServiceError } from './answer.ts'
+import { asOfCall, asServiceError, outcomeUnknown } from './answer.ts'
 import type { Deadline, HttpEnv } from './context.ts'
 
 export type Observation = {
@@ -17,6 +18,8 @@ export type Observation = {
   readonly admission?: AdmissionPort
   /** Left out: DEADLINE_MS. */
   readonly deadlineMs?: number
+  /** What must be done before anybody is answered: endings of which nobody knows whether they are. */
+  readonly untilEnded?: () => Promise<void> | undefined
 }
 
 /** What decides when requests start learns here whose they are. */
@@ -58,16 +61,37 @@ export const asksToWait = (input: { readonly wait?: unknown; readonly wait_secon
 /** Longer than any operation takes, shorter than the time-outs of proxies. */
 const DEADLINE_MS = 30_000
 
-/** Throws TIMEOUT when the work takes too long; it is not stopped, unless it listens to the signal. */
-export function withDeadline<T>(
-  { deadlineMs = DEADLINE_MS }: Observation,
+/**
+ * Throws TIMEOUT when the work takes too long. It is not stopped, unless it listens to the signal, but it changes nothing any
+ * more: what waits for the database is cancelled, and what is being saved at that moment is said to have an unknown outcome.
+ */
+export const withDeadline = <T>(
+  { deadlineMs = DEADLINE_MS, untilEnded }: Pick<Observation, 'deadlineMs' | 'untilEnded'>,
   work: (deadline: Deadline) => Promise<T>,
+): Promise<T> =>
+  runCall((call) =>
+    untilLate(
+      deadlineMs,
+      (deadline) => untilEnded?.()?.then(() => work(deadline)) ?? work(deadline),
+      () => {
+        endCall(call)
+        return call.changes > 0 ? outcomeUnknown() : new ServiceError('TIMEOUT')
+      },
+    ).finally(() => {
+      if (call.state === 'open') call.state = 'answered'
+    }),
+  )
+
+function untilLate<T>(
+  deadlineMs: number,
+  work: (deadline: Deadline) => Promise<T>,
+  end: () => ServiceError,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     let controller: AbortController | undefined
     let late: ServiceError | undefined
     const timer = setTimeout(() => {
-      late = new ServiceError('TIMEOUT')
+      late = end()
       reject(late)
       controller?.abort(late)
     }, deadlineMs)
@@ -78,7 +102,8 @@ export function withDeadline<T>(
     }
     const fail = (error: unknown) => {
       clearTimeout(timer)
-      reject(error)
+      // Told here, where it is known what the call has changed.
+      reject(asOfCall(error))
     }
     try {
       work(deadline).then((result) => {

@@ -124,6 +124,7 @@ export const LAYERS: Record<LayerName, Layer> = {
       'authenticate',
       'context',
       'in-process',
+      'observe-request',
       'read-body',
       'read-input',
       'service-app',

@@ -2,6 +2,7 @@
  * Writes activity. Rows that are ready in the same turn of the event loop go in one statement, which under load halves the
  * writes, and as one value: the driver takes longer for twenty parameters than for all of their text.
  */
+import { locally } from '../../../db/commit-locally.ts'
 import type { Handle } from '../../../db/connect.ts'
 import { getTableColumns, sql } from '../../../db/drizzle.ts'
 import { activity } from '../../../db/schema.ts'
@@ -66,7 +67,7 @@ const insertRows = preparedQuery((db) =>
   db
     .insert(activity)
     .select(
-      sql`select * from json_to_recordset(${sql.placeholder('rows')}::json) as rows (${sql.raw(FIELDS.join(', '))})`,
+      sql`select * from json_to_recordset(${sql.placeholder('rows')}::json) as rows (${sql.raw(FIELDS.join(', '))}) where ${locally}`,
     )
     .prepare('insert_activity'),
 )

@@ -2,6 +2,7 @@
  * Whose token this is, read on every call: a revoked one, or one of other secrets, is refused from the next on. The same
  * statement counts the call.
  */
+import { locally } from '../../../db/commit-locally.ts'
 import { and, eq, gt, isNull, or, sql } from '../../../db/drizzle.ts'
 import { appTokens } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
@@ -59,7 +60,13 @@ export const validateAppToken =
         fullUntil: sql`greatest(${appTokens.fullUntil}, ${at}) + make_interval(secs => ${STEP_SECONDS})`,
       })
       // Full: nothing changes, so that further requests do not prolong the wait.
-      .where(and(isToken, sql`${appTokens.fullUntil} <= ${at} + make_interval(secs => ${CAPACITY_SECONDS})`))
+      .where(
+        and(
+          locally,
+          isToken,
+          sql`${appTokens.fullUntil} <= ${at} + make_interval(secs => ${CAPACITY_SECONDS})`,
+        ),
+      )
       .returning()
     if (row) {
       const { id, name, appId, scope } = row

@@ -1,5 +1,6 @@
 /** With hosted auth, keeps who the vendor says that somebody is: a day long it may send them what they asked for. */
-import { and, eq, lte } from '../../../db/drizzle.ts'
+import { keptLocally } from '../../../db/commit-locally.ts'
+import { and, eq, lte, sql } from '../../../db/drizzle.ts'
 import { validatedMembers } from '../../../db/schema.ts'
 import type { Role } from '../../contracts/roles.ts'
 import type { Storage } from '../dependencies.ts'
@@ -36,7 +37,7 @@ export async function rememberValidation({ db }: Pick<Storage, 'db'>, validation
     return
   await db
     .insert(validatedMembers)
-    .values(validation)
+    .values({ ...validation, orgId: keptLocally(sql`${orgId}`) })
     .onConflictDoUpdate({
       target: [validatedMembers.orgId, validatedMembers.userId],
       set: validation,

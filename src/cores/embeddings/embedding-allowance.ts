@@ -1,4 +1,5 @@
 /** How many tokens an organization may embed in a day: counted in one row that all processes share, in one statement. */
+import { keptLocally, locally } from '../../../db/commit-locally.ts'
 import type { Handle } from '../../../db/connect.ts'
 import { and, eq, sql } from '../../../db/drizzle.ts'
 import { embeddingCounts } from '../../../db/schema.ts'
@@ -31,7 +32,7 @@ export async function takeTokens(
       ? []
       : await db
           .insert(row)
-          .values({ orgId, day, tokens })
+          .values({ orgId: keptLocally(sql`${orgId}`), day, tokens })
           .onConflictDoUpdate({
             target: row.orgId,
             set: {
@@ -54,6 +55,6 @@ export async function takeTokens(
     await db
       .update(row)
       .set({ tokens: sql`greatest(0, ${row.tokens} - ${unused})` })
-      .where(and(eq(row.orgId, orgId), eq(row.day, counted.day)))
+      .where(and(eq(row.orgId, orgId), eq(row.day, counted.day), locally))
   }
 }

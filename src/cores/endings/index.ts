@@ -1,2 +1,2 @@
 /** What the endings core exports. */
-export { endAgain } from './end-again.ts'
+export { keepUnsettledEndings } from './unsettled-endings.ts'

@@ -3,6 +3,7 @@
  * organization's own block, its agents switch and its identity provider, or the machine agent and its owner, so that
  * ending any of them acts on the next call.
  */
+import { locally } from '../../../db/commit-locally.ts'
 import type { Handle } from '../../../db/connect.ts'
 import { and, eq, exists, gt, isNull, ne, notExists, or, sql } from '../../../db/drizzle.ts'
 import {
@@ -200,5 +201,8 @@ export async function touchGrant(
 ): Promise<void> {
   const now = clock()
   if (grant.lastUsedAt !== null && now.getTime() - grant.lastUsedAt.getTime() < LAST_USED_PRECISION_MS) return
-  await db.update(platformAccessGrants).set({ lastUsedAt: now }).where(eq(platformAccessGrants.id, grant.id))
+  await db
+    .update(platformAccessGrants)
+    .set({ lastUsedAt: now })
+    .where(and(eq(platformAccessGrants.id, grant.id), locally))
 }

@@ -1,4 +1,5 @@
 /** Counts a call of a service account: throttle.ts with a statement that is built once, because every call needs it. */
+import { keptLocally } from '../../../db/commit-locally.ts'
 import { sql } from '../../../db/drizzle.ts'
 import { throttles } from '../../../db/schema.ts'
 import { WORKLOAD_CALLS } from '../../contracts/limits.ts'
@@ -21,7 +22,7 @@ export async function countWorkloadCall({ db, clock }: Storage, bindingId: strin
 const countCall = preparedQuery((db) =>
   db
     .insert(throttles)
-    .values({ key: sql.placeholder('key'), fullUntil: sql`${now} + ${seconds(STEP_SECONDS)}` })
+    .values({ key: sql.placeholder('key'), fullUntil: keptLocally(sql`${now} + ${seconds(STEP_SECONDS)}`) })
     .onConflictDoUpdate({
       target: throttles.key,
       set: { fullUntil: sql`greatest(${throttles.fullUntil}, ${now}) + ${seconds(STEP_SECONDS)}` },

@@ -2,6 +2,7 @@
  * Whose token this is, and what it may do at this moment. Membership, role and switches are read on every call,
  * so a removal, a lowered role or "agents off" acts on the very next one.
  */
+import { locally } from '../../../db/commit-locally.ts'
 import type { Handle } from '../../../db/connect.ts'
 import { and, eq, isNull, lt, or, sql } from '../../../db/drizzle.ts'
 import { apiTokens, memberships, organizations, sessions, users } from '../../../db/schema.ts'
@@ -98,7 +99,10 @@ async function validateUser(deps: ValidationDeps, { token, organization, audienc
     throw refused()
   }
   if (isStale(session.lastUsedAt, now)) {
-    await deps.db.update(sessions).set({ lastUsedAt: now }).where(eq(sessions.id, session.id))
+    await deps.db
+      .update(sessions)
+      .set({ lastUsedAt: now })
+      .where(and(eq(sessions.id, session.id), locally))
   }
   const member = row.membership?.orgId == null ? null : row.membership
   // Only where one is named: a support session never replaces somebody's own organizations.
@@ -256,7 +260,7 @@ async function validateCliSession(deps: ValidationDeps, { token, organization, a
     await deps.db
       .update(sessions)
       .set({ lastUsedAt: now })
-      .where(and(eq(sessions.id, session.id), eq(sessions.generation, session.generation)))
+      .where(and(eq(sessions.id, session.id), eq(sessions.generation, session.generation), locally))
   }
   const found = {
     organization: { id: org.id, name: org.name, slug: org.slug },
@@ -327,6 +331,7 @@ async function validateApiToken(deps: ValidationDeps, { token, organization, aud
           // It may have been rotated since.
           eq(isPrevious ? apiTokens.previousHash : apiTokens.secretHash, secretHash),
           or(isNull(apiTokens[used]), lt(apiTokens[used], now)),
+          locally,
         ),
       )
   }

@@ -1,5 +1,6 @@
 /** Stores the lines of one request, all or none, in one statement. */
 import type { SQL } from 'drizzle-orm'
+import { keptLocally } from '../../../db/commit-locally.ts'
 import { sql } from '../../../db/drizzle.ts'
 import { logGroups, logLines, logUsage, logVolumes } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
@@ -107,7 +108,7 @@ async function noteUsage(
   const soFar = (column: string) => sql`case when u.day = ${day} then u.${sql.raw(column)} else 0 end`
   await deps.db.execute(sql`
     insert into ${logUsage} as u (org_id, app_id, last_number, stored_bytes, full_until, day, dropped, refused)
-    values (${app.orgId}, ${app.id}, 0, 0, ${now} + ${fill}, ${day}, ${String(dropped)}::bigint, ${String(refused)}::bigint)
+    values (${app.orgId}, ${app.id}, 0, 0, ${keptLocally(sql`${now} + ${fill}`)}, ${day}, ${String(dropped)}::bigint, ${String(refused)}::bigint)
     on conflict (org_id, app_id) do update set
       full_until = greatest(u.full_until, ${now}) + ${fill},
       dropped = ${soFar('dropped')} + excluded.dropped,
@@ -148,7 +149,7 @@ async function insertLines(
   const stored = await deps.db.execute(sql`
     with usage as (
       insert into ${logUsage} as u (org_id, app_id, last_number, stored_bytes, full_until, day, dropped, refused)
-      values (${orgId}, ${appId}, ${count}, ${String(bytes)}::bigint, ${now} + ${fill}, ${day}, 0, 0)
+      values (${orgId}, ${appId}, ${count}, ${String(bytes)}::bigint, ${keptLocally(sql`${now} + ${fill}`)}, ${day}, 0, 0)
       on conflict (org_id, app_id) do update set
         last_number = u.last_number + excluded.last_number,
         stored_bytes = u.stored_bytes + excluded.stored_bytes,

@@ -1,4 +1,5 @@
 /** What the authorization server knows of a machine agent: how it proves itself, and the grant that it gets tokens on. */
+import { locally } from '../../../db/commit-locally.ts'
 import type { Handle } from '../../../db/connect.ts'
 import { and, asc, eq, inArray, isNull, lt, or } from '../../../db/drizzle.ts'
 import { machineAgentCredentials, machineAgents, platformAccessGrants } from '../../../db/schema.ts'
@@ -85,6 +86,7 @@ export async function touchCredentials({ db, clock }: Storage, ids: readonly str
           isNull(machineAgentCredentials.lastUsedAt),
           lt(machineAgentCredentials.lastUsedAt, new Date(now.getTime() - LAST_USED_PRECISION_MS)),
         ),
+        locally,
       ),
     )
 }

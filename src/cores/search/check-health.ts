@@ -1,4 +1,5 @@
 /** Looks at a data source's tables for what keeps a search from finding: at most once in some minutes, and in bounded time. */
+import { keptLocally, locally } from '../../../db/commit-locally.ts'
 import { and, eq, isNull, lte, or } from '../../../db/drizzle.ts'
 import { dataSourceHealth } from '../../../db/schema.ts'
 import type { SearchEntry } from '../../contracts/data-sources.ts'
@@ -31,7 +32,7 @@ async function beginCheck({ db, clock }: ConfigurationDeps, source: SourceRow): 
   const due = new Date(checkBegan.getTime() - CHECK_EVERY_MS)
   const [taken] = await db
     .insert(dataSourceHealth)
-    .values({ orgId: source.orgId, sourceId: source.id, checkBegan })
+    .values({ orgId: keptLocally(sql`${source.orgId}`), sourceId: source.id, checkBegan })
     .onConflictDoUpdate({
       target: [dataSourceHealth.orgId, dataSourceHealth.sourceId],
       set: { checkBegan },
@@ -51,7 +52,7 @@ async function finishCheck(
   await db
     .update(dataSourceHealth)
     .set({ problems, checkedAt: clock() })
-    .where(and(isHealthOf(source), eq(dataSourceHealth.checkBegan, began)))
+    .where(and(isHealthOf(source), eq(dataSourceHealth.checkBegan, began), locally))
 }
 
 async function problemsOf(deps: ConfigurationDeps, source: SourceRow): Promise<readonly SourceProblem[]> {

@@ -2,6 +2,7 @@
  * How many questions an organization may ask: counted in one row that all processes share, in one statement. What was
  * counted before comes with the source, so that most questions need not wait for it.
  */
+import { keptLocally } from '../../../db/commit-locally.ts'
 import type { Handle } from '../../../db/connect.ts'
 import { eq, sql } from '../../../db/drizzle.ts'
 import { questionCounts } from '../../../db/schema.ts'
@@ -86,7 +87,7 @@ const countOne = preparedQuery((db) =>
     .insert(row)
     .values({
       orgId: sql.placeholder('orgId'),
-      minute: instant('minute'),
+      minute: keptLocally(instant('minute')),
       inMinute: 1,
       day: instant('day'),
       inDay: 1,

@@ -1,5 +1,6 @@
 /** What is known of a data source's condition: kept beside its row, told to whoever may read its configuration. */
-import { eq, and } from '../../../db/drizzle.ts'
+import { keptLocally } from '../../../db/commit-locally.ts'
+import { eq, and, sql } from '../../../db/drizzle.ts'
 import type { Handle } from '../../../db/connect.ts'
 import { dataSourceHealth } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
@@ -60,7 +61,7 @@ export async function recordFailure(
   try {
     await db
       .insert(dataSourceHealth)
-      .values({ orgId: source.orgId, sourceId: source.id, ...error })
+      .values({ orgId: keptLocally(sql`${source.orgId}`), sourceId: source.id, ...error })
       .onConflictDoUpdate({ target: [dataSourceHealth.orgId, dataSourceHealth.sourceId], set: error })
   } catch (cause) {
     log.warn('the failure of a data source could not be recorded', { source: source.id, error: cause })

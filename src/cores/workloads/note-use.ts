@@ -1,4 +1,5 @@
 /** Which pods came in by a binding, for people to see. Called when the cluster was asked: every half minute for a token. */
+import { locally } from '../../../db/commit-locally.ts'
 import { and, desc, eq, inArray, isNull, lt, or, sql } from '../../../db/drizzle.ts'
 import { workloadBindings, workloadPods } from '../../../db/schema.ts'
 import { WORKLOAD_PODS_KEPT } from '../../contracts/limits.ts'
@@ -19,6 +20,7 @@ export async function noteUse(
       and(
         eq(workloadBindings.id, id),
         or(isNull(workloadBindings.lastUsedAt), lt(workloadBindings.lastUsedAt, now)),
+        locally,
       ),
     )
   if (pod === null) return
@@ -26,7 +28,7 @@ export async function noteUse(
   await db.execute(sql`
     insert into workload_pods (binding_id, pod_uid, pod_name, first_seen_at, last_seen_at)
     select id, ${pod.uid}, ${pod.name}, ${now.toISOString()}::timestamptz, ${now.toISOString()}::timestamptz
-    from workload_bindings where id = ${id} for share
+    from workload_bindings where id = ${id} and ${locally} for share
     on conflict (binding_id, pod_uid) do update set last_seen_at = greatest(workload_pods.last_seen_at, excluded.last_seen_at)`)
   await forgetOldPods({ db }, id)
 }
@@ -40,5 +42,5 @@ async function forgetOldPods({ db }: Pick<Storage, 'db'>, bindingId: string): Pr
     .offset(WORKLOAD_PODS_KEPT)
   await db
     .delete(workloadPods)
-    .where(and(eq(workloadPods.bindingId, bindingId), inArray(workloadPods.podUid, old)))
+    .where(and(eq(workloadPods.bindingId, bindingId), inArray(workloadPods.podUid, old), locally))
 }

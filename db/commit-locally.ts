@@ -1,0 +1,21 @@
+/**
+ * What may be lost with the last second of a server that dies does not wait for its standby: counts, the time of the last use,
+ * activity, log lines. A statement by itself says so in its own text, because it is a transaction of its own; for more than one
+ * there is the durability of the operation (src/cores/transaction.ts).
+ */
+import type { SQL } from 'drizzle-orm'
+import { sql } from './drizzle.ts'
+
+/** Unless the operator has said that even this is too long. */
+const SETTING = `current_setting('synchronous_commit') in ('local', 'off') or set_config('synchronous_commit', 'local', true) is not null`
+
+/** Always true. For a condition that is asked of every row that the statement changes. */
+export const locally = sql.raw(`(${SETTING})`)
+
+/** The value itself, for a row that is added or changed. */
+export const keptLocally = (value: SQL): SQL => sql`case when ${locally} then ${value} end`
+
+/** The first statement of a transaction. */
+export const COMMIT_LOCALLY = `select ${SETTING}`
+
+export const isLocal = (text: string): boolean => text.includes(SETTING)
