@@ -72,6 +72,7 @@ export const SECONDS: Readonly<Record<string, number>> = {
   'test/long/server-bundle.test.ts': 60,
   'test/long/silent-sockets.test.ts': 30,
   'test/long/split.test.ts': 60,
+  'test/long/standby.test.ts': 30,
   'test/long/starved-machine.test.ts': 240,
   'test/long/two-hosts.test.ts': 60,
   'test/long/worker-sdk.test.ts': 40,

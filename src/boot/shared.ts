@@ -30,6 +30,8 @@ import type { Running } from './running.ts'
 /** What tests replace. */
 export type Overrides = {
   readonly clock?: Clock
+  /** After which a call is answered, whatever became of it. */
+  readonly deadlineMs?: number
   readonly connection?: Connection
   /** The embedded engine, when it was opened before this module was loaded. */
   readonly embedded?: Promise<Embedded> | undefined

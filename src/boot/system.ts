@@ -91,6 +91,7 @@ async function build(
     log,
     admission,
     clock: overrides.clock ?? (() => new Date()),
+    ...(overrides.deadlineMs !== undefined && { deadlineMs: overrides.deadlineMs }),
     ...(await observe(config)),
   }
   closers.push(() => observed.tracing.stop())

@@ -13,6 +13,8 @@ export type TestPostgres = {
   /** At the same address, with the same data. */
   readonly resume: () => Promise<void>
   readonly stop: () => Promise<void>
+  /** Another server that follows this one; it calls itself by this name. Cuts off clients for the moment of a copy. */
+  readonly follow: (name: string) => Promise<TestPostgres>
 }
 
 /** Of a server in another version than the package's. */
@@ -31,7 +33,13 @@ const ENDS_WITH_US = `exec 3<&0
 (cat <&3 >/dev/null; kill -INT "$server") 2>/dev/null &
 wait "$server"; [ -e "$0/halted" ] || rm -rf "$0"`
 
-export async function startPostgres(other?: Binaries, attempts = 3): Promise<TestPostgres> {
+type Settings = Readonly<Record<string, string | number>>
+
+export async function startPostgres(
+  other?: Binaries,
+  attempts = 3,
+  settings: Settings = {},
+): Promise<TestPostgres> {
   const home = await mkdtemp(join(tmpdir(), 'svc-postgres-'))
   const isRoot = process.getuid?.() === 0
   const identity = isRoot ? { uid: NOBODY, gid: NOBODY } : {}
@@ -39,32 +47,63 @@ export async function startPostgres(other?: Binaries, attempts = 3): Promise<Tes
   try {
     const binaries = other ?? (await findBinaries(isRoot ? home : undefined))
     await initialize(binaries.initdb, home, password, identity)
-    const port = await freePort()
-    let server = await start(binaries.postgres, home, port, identity)
-    const halted = join(home, 'halted')
-    return {
-      url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
-      async halt() {
-        await writeFile(halted, '')
-        await stop(server)
-      },
-      async resume() {
-        await rm(halted)
-        server = await start(binaries.postgres, home, port, identity)
-      },
-      async stop() {
-        await stop(server)
-        await rm(home, { recursive: true, force: true })
-      },
-    }
+    return await serve({ binaries, home, identity, password, settings })
   } catch (error) {
     await rm(home, { recursive: true, force: true })
     // Somebody took the free port before the server did.
     if (attempts > 1 && String(error).includes('Address already in use')) {
-      return startPostgres(other, attempts - 1)
+      return startPostgres(other, attempts - 1, settings)
     }
     throw error
   }
+}
+
+type Home = {
+  readonly binaries: Binaries
+  readonly home: string
+  readonly identity: Identity
+  readonly password: string
+  readonly settings: Settings
+}
+
+async function serve(at: Home): Promise<TestPostgres> {
+  const { home, password } = at
+  const port = await freePort()
+  let server = await start(at, port)
+  const halted = join(home, 'halted')
+  const halt = async () => {
+    await writeFile(halted, '')
+    await stop(server)
+  }
+  const resume = async () => {
+    await rm(halted)
+    server = await start(at, port)
+  }
+  return {
+    url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
+    halt,
+    resume,
+    async stop() {
+      await stop(server)
+      await rm(home, { recursive: true, force: true })
+    },
+    async follow(name) {
+      const copy = await mkdtemp(join(tmpdir(), 'svc-postgres-'))
+      await halt()
+      await cp(join(home, 'data'), join(copy, 'data'), { recursive: true })
+      await resume()
+      await writeFile(join(copy, 'data', 'standby.signal'), '')
+      await giveAway(copy, at.identity)
+      const primary = `host=127.0.0.1 port=${port} user=postgres password=${password} application_name=${name}`
+      return serve({ ...at, home: copy, settings: { ...at.settings, primary_conninfo: primary } })
+    },
+  }
+}
+
+async function giveAway(home: string, { uid }: Identity): Promise<void> {
+  if (uid === undefined) return
+  const all = ['.', ...(await readdir(home, { recursive: true }))]
+  await Promise.all(all.map((name) => lchown(join(home, name), NOBODY, NOBODY)))
 }
 
 /** `nobody` may not be able to reach this checkout (below a folder of mode 0700): the binaries go where it can. */
@@ -80,10 +119,7 @@ async function findBinaries(home: string | undefined): Promise<Binaries> {
 async function initialize(initdb: string, home: string, password: string, identity: Identity): Promise<void> {
   await mkdir(join(home, 'data'), { mode: 0o700 })
   await writeFile(join(home, 'password'), password, { mode: 0o600 })
-  if (identity.uid !== undefined) {
-    const all = ['.', ...(await readdir(home, { recursive: true }))]
-    await Promise.all(all.map((name) => lchown(join(home, name), NOBODY, NOBODY)))
-  }
+  await giveAway(home, identity)
   const options = ['--auth=scram-sha-256', '--encoding=UTF8', '--no-locale', '--no-sync', '--no-instructions']
   const child = spawn(initdb, ['--pgdata=data', '--username=postgres', '--pwfile=password', ...options], {
     ...identity,
@@ -95,10 +131,8 @@ async function initialize(initdb: string, home: string, password: string, identi
 }
 
 async function start(
-  postgres: string,
-  home: string,
+  { binaries, home, identity, settings: more }: Home,
   port: number,
-  identity: Identity,
 ): Promise<ChildProcess> {
   const settings = {
     port,
@@ -107,14 +141,15 @@ async function start(
     fsync: 'off',
     synchronous_commit: 'off',
     full_page_writes: 'off',
+    ...more,
   }
   const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-  const server = spawn('/bin/sh', ['-c', ENDS_WITH_US, home, postgres, '-D', 'data', ...options], {
+  const server = spawn('/bin/sh', ['-c', ENDS_WITH_US, home, binaries.postgres, '-D', 'data', ...options], {
     ...identity,
     cwd: home,
     stdio: ['pipe', 'ignore', 'pipe'],
   })
-  await untilReady(server, 'ready to accept connections')
+  await untilReady(server, 'system is ready to accept')
   return server
 }
 

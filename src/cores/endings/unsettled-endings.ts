@@ -41,7 +41,7 @@ export function keepUnsettledEndings({
     await Promise.race([ended, late]).finally(() => answered.abort())
   }
 
-  const areDone = () => unsettled.values().every((one) => one.isDone)
+  const areDone = () => [...unsettled.values()].every((one) => one.isDone)
 
   async function settle(): Promise<void> {
     const known = [...unsettled]

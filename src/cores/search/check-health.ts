@@ -1,6 +1,6 @@
 /** Looks at a data source's tables for what keeps a search from finding: at most once in some minutes, and in bounded time. */
 import { keptLocally, locally } from '../../../db/commit-locally.ts'
-import { and, eq, isNull, lte, or } from '../../../db/drizzle.ts'
+import { and, eq, isNull, lte, or, sql } from '../../../db/drizzle.ts'
 import { dataSourceHealth } from '../../../db/schema.ts'
 import type { SearchEntry } from '../../contracts/data-sources.ts'
 import type { SourceProblem } from '../../contracts/source-health.ts'

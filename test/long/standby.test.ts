@@ -1,0 +1,157 @@
+/** A primary with a synchronous standby, which hangs: what waits for it, what does not, and what every process sees at once. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { sql as text } from 'drizzle-orm'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { createAppToken } from '../../src/contracts/app-tokens.ts'
+import { createApp } from '../../src/contracts/apps.ts'
+import { pushLogs } from '../../src/contracts/logs.ts'
+import { whoAmI } from '../../src/contracts/people.ts'
+import { createTicket, listTickets } from '../../src/contracts/tickets.ts'
+import { revokeApiToken } from '../../src/contracts/tokens.ts'
+import { migrate } from '../../db/migrate.ts'
+import { readMigrations } from '../../db/read-migrations.ts'
+import { answerTo } from '../support/answers.ts'
+import { makeApiToken, makeOrganization, unique } from '../support/make.ts'
+import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { startSystem } from '../support/system.ts'
+import { connect, confirmationOf, type Connection } from '../../db/connect.ts'
+import { COMMIT_LOCALLY, locally } from '../../db/commit-locally.ts'
+import { runCall } from '../../db/current-call.ts'
+
+let primary: TestPostgres
+let standby: TestPostgres
+let direct: Connection
+beforeAll(async () => {
+  primary = await startPostgres(undefined, 3, { synchronous_commit: 'on', fsync: 'off' })
+  standby = await primary.follow('standby1')
+  direct = await connect({ url: primary.url }, { poolSize: 4 })
+  await direct.sql.query('create table story (part text)')
+  await direct.sql.query(`alter system set synchronous_standby_names = 'standby1'`)
+  await direct.sql.query('select pg_reload_conf()')
+  const isSynchronous = async () =>
+    (await direct.sql.query(`select from pg_stat_replication where sync_state = 'sync'`)).length > 0
+  while (!(await isSynchronous())) await sleep(50)
+})
+afterAll(async () => {
+  await standby.stop()
+  await direct.close()
+  await primary.stop()
+})
+
+const parts = async () =>
+  (await direct.sql.query<{ part: string }>('select part from story order by part')).map(({ part }) => part)
+
+test('a standby as the address is refused by name', async () => {
+  await expect(connect({ url: standby.url })).rejects.toThrow(/: The server is a standby/)
+})
+
+test('while the standby hangs, questions and what commits locally go on, and changes wait for it', async () => {
+  const connection = await connect({ url: primary.url }, { poolSize: 4 })
+  onTestFinished(() => connection.close())
+  const { db } = connection
+  await standby.halt()
+  let done = 0
+  // More than there are connections: what waits must not take those of the others.
+  const changes = Array.from({ length: 6 }, (_, n) =>
+    n % 2 === 0
+      ? db.execute(text`insert into story values ('alone')`)
+      : db.transaction((tx) => tx.execute(text`insert into story values ('together')`)),
+  ).map((change) => change.then(() => (done += 1)))
+  await db.execute(text`insert into story select 'counted' where ${locally}`)
+  await runCall(async (call) => {
+    call.durability = 'local'
+    await db.transaction(async (tx) => {
+      await tx.execute(text.raw(COMMIT_LOCALLY))
+      await tx.execute(text`insert into story values ('of a local call')`)
+    })
+  })
+  for (let n = 0; n < 20; n++) await db.execute(text`select count(*) from story`)
+  expect(done).toBe(0)
+  expect(await parts()).toContain('of a local call')
+  await standby.resume()
+  await Promise.all(changes)
+  expect((await parts()).filter((part) => part === 'alone' || part === 'together')).toHaveLength(6)
+})
+
+test('a confirmation comes when the standby has what was committed', async () => {
+  const confirm = confirmationOf(direct.db)!
+  await confirm()
+  await standby.halt()
+  let isConfirmed = false
+  await direct.db.execute(text`insert into story select 'ended' where ${locally}`)
+  const confirmed = confirm().then(() => (isConfirmed = true))
+  // Seen at once by everybody, although it is not confirmed.
+  expect(await parts()).toContain('ended')
+  expect(isConfirmed).toBe(false)
+  await standby.resume()
+  await confirmed
+})
+
+test('in the whole product questions and log lines go on, a ticket has an unknown outcome, and what is revoked is refused everywhere', async () => {
+  const connections = await Promise.all([1, 2].map(() => connect({ url: primary.url }, { poolSize: 4 })))
+  await migrate(
+    connections[0]!.sql,
+    await readMigrations(fileURLToPath(new URL('../../db/migrations', import.meta.url))),
+  )
+  const [here, elsewhere] = await Promise.all(
+    connections.map((connection) => startSystem({}, { connection, deadlineMs: 10_000 })),
+  )
+  onTestFinished(async () => {
+    await Promise.all([here!.stop(), elsewhere!.stop()])
+    await Promise.all(connections.map((connection) => connection.close()))
+  })
+  const orgs = await Promise.all([1, 2].map(() => makeOrganization(here!)))
+  const furnished = await Promise.all(
+    orgs.map(async (org) => {
+      const alias = unique('app')
+      const owner = here!.as({ token: org.owner.token, organization: org.id })
+      await owner(createApp, { alias, name: 'Shop' })
+      const reporter = await owner(createAppToken, { alias, name: 'logs', scope: 'apps:report' })
+      const token = await makeApiToken(here!, org, org.owner)
+      return { org, alias, owner, reporter: reporter.token, token }
+    }),
+  )
+  const ask = (system: typeof here, token: string) =>
+    system!
+      .as({ token })(whoAmI, {})
+      .then(
+        () => 'answered',
+        (error: { code?: string }) => error.code,
+      )
+  await standby.halt()
+
+  const key = { 'idempotency-key': unique('key') }
+  const asked = { alias: furnished[0]!.alias, title: 'It broke', body: 'Badly.' }
+  const file = () =>
+    answerTo(here!, { ...orgs[0]!.owner, organization: orgs[0]!.id, headers: key }, createTicket, asked)
+  const filed = file()
+  const revoked = furnished[0]!
+    .owner(revokeApiToken, { token_id: furnished[0]!.token.id })
+    .catch((error: unknown) => error)
+  await expect
+    .poll(() => ask(elsewhere, furnished[0]!.token.token), { timeout: 20_000 })
+    .toBe('UNAUTHENTICATED')
+  expect(await ask(here, furnished[0]!.token.token)).toBe('UNAUTHENTICATED')
+  for (const { token, alias, reporter } of [furnished[1]!]) {
+    expect(await Promise.all([ask(here, token.token), ask(elsewhere, token.token)])).toEqual([
+      'answered',
+      'answered',
+    ])
+    const lines = Buffer.from('{"level":"info","text":"up"}\n')
+    expect(await here!.as({ token: reporter })(pushLogs, { alias, body: lines })).toMatchObject({
+      accepted: 1,
+    })
+  }
+  const { status, text: answer } = await filed
+  expect([status, JSON.parse(answer)]).toMatchObject([504, { error: { message: UNKNOWN } }])
+  expect(await revoked).toMatchObject({ code: 'TIMEOUT', message: UNKNOWN })
+
+  await standby.resume()
+  const found = await file()
+  expect([found.status, found.headers.get('idempotency-replayed')]).toEqual([201, 'true'])
+  const { tickets } = await furnished[0]!.owner(listTickets, { alias: asked.alias })
+  expect(tickets).toHaveLength(1)
+})
+
+const UNKNOWN = expect.stringContaining('outcome is unknown') as string
