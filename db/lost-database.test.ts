@@ -3,7 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql as text } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { startPostgres, type TestPostgres } from '../test/support/postgres.ts'
+import { locally } from './commit-locally.ts'
 import { connect, type Connection } from './connect.ts'
+import { endCall, hasChanged, runCall } from './current-call.ts'
 import { AWAY } from './database-away.ts'
 
 let server: TestPostgres
@@ -63,28 +65,37 @@ async function openWay() {
   return { url: url.href, frozen, cut }
 }
 
-async function connected(url: string, poolSize = 2): Promise<Connection> {
-  const connection = await connect({ url }, { poolSize })
+async function connected(url: string, poolSize = 2, prepare = true): Promise<Connection> {
+  const connection = await connect({ url }, { poolSize, prepare })
   onTestFinished(() => connection.close())
   return connection
 }
 
-test('while the server is stopped everybody is told, and what they sent is not done when it is back', async () => {
-  const { db } = await connected(server.url)
-  await server.halt()
-  const writes = Array.from({ length: 2 * AWAY.waiting }, (_, n) => [
-    db.execute(text`insert into story values (${`alone ${n}`})`),
-    db.transaction((tx) => tx.execute(text`insert into story values (${`together ${n}`})`)),
-  ]).flat()
-  const told = await Promise.allSettled(writes)
-  await server.resume()
-  await expect.poll(() => db.execute(text`select 1 as x`).catch(() => 'not yet')).toEqual([{ x: 1 }])
-  expect(new Set(told.map((one) => one.status))).toEqual(new Set(['rejected']))
-  for (const { reason } of told as PromiseRejectedResult[]) {
-    expect([reason.code, reason.cause?.code]).toContain('DATABASE_AWAY')
-  }
-  await expect.poll(() => parts().catch(() => 'not yet')).toEqual([])
-})
+/** As behind PgBouncer. */
+const WITHOUT_NAMES = false
+
+test.each([
+  ['with named statements', true],
+  ['without', WITHOUT_NAMES],
+])(
+  'while the server is stopped everybody is told, and what they sent is not done when it is back: %s',
+  async (_, prepare) => {
+    const { db } = await connected(server.url, 2, prepare)
+    await server.halt()
+    const writes = Array.from({ length: 2 * AWAY.waiting }, (_, n) => [
+      db.execute(text`insert into story values (${`alone ${n}`})`),
+      db.transaction((tx) => tx.execute(text`insert into story values (${`together ${n}`})`)),
+    ]).flat()
+    const told = await Promise.allSettled(writes)
+    await server.resume()
+    await expect.poll(() => db.execute(text`select 1 as x`).catch(() => 'not yet')).toEqual([{ x: 1 }])
+    expect(new Set(told.map((one) => one.status))).toEqual(new Set(['rejected']))
+    for (const { reason } of told as PromiseRejectedResult[]) {
+      expect([reason.code, reason.cause?.code]).toContain('DATABASE_AWAY')
+    }
+    await expect.poll(() => parts().catch(() => 'not yet')).toEqual([])
+  },
+)
 
 describe('a connection that is lost', () => {
   test('before anything was committed: not done', async () => {
@@ -119,11 +130,13 @@ describe('a connection that is lost', () => {
     way.frozen.answers = true
     const write = codeOf(db.execute(text`insert into story values ('x')`))
     await expect.poll(parts).toEqual(['x'])
-    // Behind it on the same connection.
+    // It waits for the same connection.
     const question = codeOf(db.execute(text`select part from story`))
     way.cut()
     expect(await Promise.all([write, question])).toEqual(['OUTCOME_UNKNOWN', 'DATABASE_AWAY'])
     way.frozen.answers = false
+    // The question has opened another one meanwhile.
+    way.cut()
     await expect.poll(() => db.execute(text`select 1 as x`).catch(() => 'not yet')).toEqual([{ x: 1 }])
   })
 })
@@ -223,3 +236,65 @@ test('a server that takes no writes is left, alone and in a transaction, and is 
     .toBe('done')
   expect(await pids()).not.toBe(before)
 })
+
+describe('a call', () => {
+  test('whose time is over while its work waits for a connection: not done', async () => {
+    const { db } = await connected(server.url, 1)
+    const busy = db.execute(text`select pg_sleep(1)::text`)
+    const told = await runCall(async (call) => {
+      const work = Promise.all([
+        codeOf(db.execute(text`insert into story values ('alone')`)),
+        codeOf(db.transaction((tx) => tx.execute(text`insert into story values ('together')`))),
+      ])
+      await new Promise((resolve) => setImmediate(resolve))
+      endCall(call)
+      return { codes: await work, changes: call.changes }
+    })
+    await busy
+    await db.execute(text`select 1`)
+    expect([told, await parts()]).toEqual([{ codes: [TIMED_OUT, TIMED_OUT], changes: 0 }, []])
+  })
+
+  test('whose time is over within a transaction: not done', async () => {
+    const { db } = await connected(server.url)
+    const late = runCall((call) =>
+      codeOf(
+        db.transaction(async (tx) => {
+          await tx.execute(text`insert into story values ('x')`)
+          endCall(call)
+        }),
+      ),
+    )
+    expect([await late, await parts()]).toEqual([TIMED_OUT, []])
+  })
+
+  test('knows that it has changed something, and not what failed, was read or counts', async () => {
+    const { db } = await connected(server.url)
+    const changed = (work: () => Promise<unknown>) =>
+      runCall(async () => {
+        await work().catch(() => {})
+        return hasChanged()
+      })
+    const insert = text`insert into story values ('x')`
+    expect(
+      await Promise.all([
+        changed(() => db.execute(insert)),
+        changed(() => db.transaction((tx) => tx.execute(insert))),
+        // Of a call that is a part of it.
+        changed(() => runCall(() => db.execute(insert))),
+        changed(() => db.execute(text`insert into nowhere values ('x')`)),
+        changed(() =>
+          db.transaction(async (tx) => {
+            await tx.execute(insert)
+            throw new Error('no')
+          }),
+        ),
+        changed(() => db.transaction((tx) => tx.execute(text`select 1`))),
+        changed(() => db.execute(text`insert into story select 'counted' where ${locally}`)),
+      ]),
+    ).toEqual([true, true, true, false, false, false, false])
+  })
+})
+
+/** Of the DOM's TimeoutError. */
+const TIMED_OUT = 23
