@@ -35,6 +35,8 @@ export type ConnectOptions = {
   readonly prepare?: boolean
   /** The server itself, where `url` is that of a pooler in transaction mode, which delivers no notifications. */
   readonly listenUrl?: string | undefined
+  /** Read only, for what may be old. */
+  readonly takesStandby?: boolean
   readonly onListening?: ((state: Listening, because: string) => void) | undefined
 }
 
@@ -121,6 +123,7 @@ async function connectPostgres(
     statementTimeoutMs = STATEMENT_TIMEOUT_MS,
     prepare = true,
     listenUrl = url,
+    takesStandby = false,
     onListening,
   }: ConnectOptions,
 ): Promise<Connection> {
@@ -134,6 +137,7 @@ async function connectPostgres(
     prepare,
     connect_timeout: CONNECT_TIMEOUT_SECONDS,
     connection: sessionOptions(statementTimeoutMs),
+    takesStandby,
   })
   const sent = prepare ? driver : withoutPipelining(driver, poolSize, gate)
   const client = makeTransactionsSafe(withRoomForOthers(sent, poolSize, gate), asThrown)
@@ -153,7 +157,7 @@ async function connectPostgres(
     throw new Error(`Cannot connect to Postgres at ${address}: ${reasonOf(error)}`, { cause: error })
   }
   const handles = handlesOf(client, listener, prepare)
-  confirmations.set(handles.db, async () => void (await client.unsafe(CONFIRM)))
+  if (!takesStandby) confirmations.set(handles.db, async () => void (await client.unsafe(CONFIRM)))
   return { kind: 'postgres', ...handles, close }
 }
 

@@ -23,7 +23,12 @@ import { countChange, currentCall, isLate, lateError, whenLate } from './current
 import { watchSilence } from './watch-silence.ts'
 import { openSocket, tlsModeOf } from './managed/open-socket.ts'
 
-type Settings = { readonly connect_timeout: number; readonly [option: string]: unknown }
+type Settings = {
+  readonly connect_timeout: number
+  /** A standby is as good as any other server. */
+  readonly takesStandby?: boolean
+  readonly [option: string]: unknown
+}
 
 /**
  * The driver's own waits grow to 20 s, for every connection of the pool: after a restart of the server of a few seconds
@@ -96,7 +101,10 @@ export function openDriver(url: string, settings: Settings, watched?: Watched): 
         sockets.add(opened)
         silence?.watch()
         opened.once('close', () => sockets.delete(opened))
-        return closingWithoutError(opened, { onData, refusesStandby: gate !== undefined })
+        return closingWithoutError(opened, {
+          onData,
+          refusesStandby: gate !== undefined && !settings.takesStandby,
+        })
       }
       // The driver would use it, and the process would not end.
       opened.destroy()
@@ -114,16 +122,17 @@ export function openDriver(url: string, settings: Settings, watched?: Watched): 
     backoff: () => secondsUntilRetry(failures),
   }
   // The driver's types leave out `socket`, `max_pipeline` and a `backoff` that is a function.
+  const { takesStandby: _, ...known } = settings
   const options = {
     backoff: secondsUntilRetry,
-    ...settings,
+    ...known,
     ...(opensItself ? {} : ours),
   } as postgres.Options<Record<string, never>>
   const client = postgres(url, options)
 
   /** A server that takes no writes: none of its connections is of use, though they work. */
   function leaveStandby(error: unknown): boolean {
-    if (!isReadOnly(error)) return false
+    if (!isReadOnly(error) || settings.takesStandby) return false
     gate!.lost(error)
     for (const opened of sockets) opened.destroy()
     return true

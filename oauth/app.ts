@@ -65,7 +65,7 @@ export function createAuthService(deps: AuthDeps): ServiceApp {
     app,
     AUTH_VERBS,
     { ...deps, findClient: findClient(deps) },
-    { validate: validateLocally(deps), operatorToken: deps.operatorToken },
+    { validate: validateLocally(deps), operatorToken: deps.operatorToken, oldReads: deps.oldReads },
   )
   mountCliLogin(app, deps)
   serveAssets(app, AUTH_ASSETS)

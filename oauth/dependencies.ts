@@ -1,4 +1,5 @@
 /** What the auth service needs, by name. */
+import type { WithOldReads } from '../src/http/old-reads.ts'
 import type { WithDirectory } from '../src/cores/directory/index.ts'
 import type { ProviderDeps } from '../src/cores/identity-provider/index.ts'
 import type { LinkDeps, PasswordDeps, SignInProvider, ValidationDeps } from '../src/cores/identity/index.ts'
@@ -6,6 +7,7 @@ import type { FoundingDeps, InvitationDeps } from '../src/cores/organizations/in
 import type { Observation } from '../src/http/service-app.ts'
 
 export type AuthDeps = Observation &
+  WithOldReads &
   WithDirectory &
   PasswordDeps &
   ValidationDeps &

@@ -1,6 +1,7 @@
 /** What the operator's pages share: the token that opens them, and the way from one to another. */
 import { html } from 'hono/html'
 import { notFound, ServiceError } from '../../src/contracts/errors.ts'
+import { standbyWarnings } from '../../src/cores/installation/index.ts'
 import type { HttpContext } from '../../src/http/context.ts'
 import { button, inputField, notice, problemNotice } from '../../src/pages/parts.ts'
 import type { Content } from '../../src/pages/skeleton.ts'
@@ -26,7 +27,8 @@ export const operatorPage =
     if (deps.operatorToken === undefined) throw notFound()
     if (!isOperator(deps, c)) return tokenPage(deps, c, name)
     const { lead, body } = await show(deps, c)
-    const warnings = deps.admission?.warnings().map((text) => notice('problem', text))
+    const known = [...(await standbyWarnings(deps.db)), ...(deps.admission?.warnings() ?? [])]
+    const warnings = known.map((text) => notice('problem', text))
     return page(c, {
       title: OPERATOR_PAGES[name].title,
       lead,

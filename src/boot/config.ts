@@ -81,6 +81,13 @@ const flag = accepting(
 const text = z.string().min(1)
 const oneOf = <const Words extends readonly [string, ...string[]]>(words: Words) =>
   z.enum(words, `must be ${words.slice(0, -1).join(', ')} or ${words.at(-1)}`)
+const oneServer = z
+  .string()
+  .refine((url) => !/^postgres(ql)?:\/\/[^/]*,/.test(url), {
+    error: 'names several hosts. Name one: that of a proxy in front of them, see docs/operating.md#standbys',
+    abort: true,
+  })
+  .pipe(z.url({ protocol: /^postgres(ql)?$/, error: 'must start with postgres://' }))
 const list = <Item extends string>(item: z.ZodType<Item, string>) =>
   z
     .string()
@@ -135,7 +142,7 @@ export const SETTINGS = {
     default: './.svc',
   },
   DATABASE_URL: {
-    schema: z.url({ protocol: /^postgres(ql)?$/, error: 'must start with postgres://' }).optional(),
+    schema: oneServer.optional(),
     description: 'Postgres server to use instead of the embedded database.',
     default: 'embedded',
   },
@@ -151,10 +158,16 @@ export const SETTINGS = {
     default: 'on',
   },
   DATABASE_LISTEN_URL: {
-    schema: z.url({ protocol: /^postgres(ql)?$/, error: 'must start with postgres://' }).optional(),
+    schema: oneServer.optional(),
     description:
       'Address of the same database without the pooler in between, for one connection per process that is told of new work. Without it, behind a transaction-mode pooler, work is found by polling.',
     default: 'the value of `DATABASE_URL`',
+  },
+  DATABASE_REPLICA_URL: {
+    schema: oneServer.optional(),
+    description:
+      'A standby of the same database, for reads that may be some seconds old: activity, deliveries, the audit trail, logs. One that is more than 30 seconds behind, or away, is not asked.',
+    default: 'every read goes to `DATABASE_URL`',
   },
   MANAGED_DATABASE_URL: {
     schema: z

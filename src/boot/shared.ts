@@ -16,6 +16,7 @@ import { localDirectory, validatedDirectory } from '../cores/directory/index.ts'
 import type { ChannelPorts, ChatApp, IntegrationChecks } from '../cores/notifications/index.ts'
 import type { EmbeddingModels } from '../cores/search/index.ts'
 import type { Cluster } from '../cores/workloads/index.ts'
+import type { OldReads } from '../http/old-reads.ts'
 import type { Observation } from '../http/service-app.ts'
 import { actorAssertions } from '../trust/actor-assertion.ts'
 import { agentRunnerTokens } from '../trust/agent-runner-token.ts'
@@ -61,6 +62,8 @@ type Given = {
   readonly secrets: Secrets
   /** Where a service uses the database. */
   readonly connection: Connection | undefined
+  /** Where DATABASE_REPLICA_URL names one. */
+  readonly oldReads: OldReads | undefined
   /** Where the gateway or the worker runs. */
   readonly channelAdapters: ChannelAdapters | undefined
   /** Of an embedding model beside the built-in one. */
@@ -118,7 +121,7 @@ export function share(given: Given) {
     ...given,
     // These are there where a service that asks for them runs.
     connection: connection!,
-    storage: () => ({ db: connection!.db, clock, directory }),
+    storage: () => ({ db: connection!.db, clock, directory, oldReads: given.oldReads }),
     channelAdapters: given.channelAdapters!,
     dataKeys: keys!,
     guardedFetch: overrides.guardedFetch ?? guardedFetch({ proxy }),

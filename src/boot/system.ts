@@ -5,11 +5,14 @@ import { connect, connectEmbedded, type Connection } from '../../db/connect.ts'
 import type { Embedded } from '../../db/embedded.ts'
 import { isMigrated, migrate } from '../../db/migrate.ts'
 import { readMigrations } from '../../db/read-migrations.ts'
+import { openReplica, type Replica } from '../../db/replica.ts'
 import type { NodeHandler } from '../../oauth/connector/connector-handler.ts'
 import type { Service } from '../client/service.ts'
 import { keepUnsettledEndings } from '../cores/endings/index.ts'
+import { standbyWarnings } from '../cores/installation/index.ts'
 import { beginInstallationEpoch, writeKeyEpoch } from '../cores/key-epoch.ts'
 import type { Readiness } from '../http/health.ts'
+import { oldReads } from '../http/old-reads.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { noTracing } from '../observe/tracing-port.ts'
@@ -45,6 +48,8 @@ export type System = {
   startJobs(): void
   stop(): Promise<void>
 }
+
+const STANDBY_REMEDY = 'a synchronous standby, see docs/operating.md#standbys'
 
 const MIGRATIONS = fileURLToPath(new URL('../../db/migrations', import.meta.url))
 
@@ -106,8 +111,12 @@ async function build(
   const connection = usesDatabase
     ? (overrides.connection ?? closing(await openDatabase(config, log, overrides.embedded)))
     : undefined
-  if (connection?.kind === 'postgres' && !overrides.connection) await warnOfEndlessStatements(connection, log)
+  if (connection?.kind === 'postgres' && !overrides.connection) {
+    await warnOfEndlessStatements(connection, log)
+    for (const text of await standbyWarnings(connection.db)) log.warn(text, { remedy: STANDBY_REMEDY })
+  }
 
+  const replica = await openOld(config, connection, closing)
   const unsettled = connection && closing(keepUnsettledEndings({ db: connection.db, ...observed }))
   const observation = { ...observed, ...(unsettled && { untilEnded: unsettled.untilEnded }) }
 
@@ -118,6 +127,7 @@ async function build(
     observation,
     secrets,
     connection,
+    oldReads: replica && oldReads(replica),
     channelAdapters: usesChannels ? closing(await createChannelAdapters(config)) : undefined,
     modelFolder: config.SVC_SERVICES.includes('api-gateway') ? await readModelDir(config) : undefined,
     running,
@@ -195,6 +205,16 @@ async function openDatabase(
   return embedded ? connectEmbedded(embedded) : connect({ folder: config.SVC_DATA_DIR })
 }
 
+async function openOld(
+  config: Config,
+  connection: Connection | undefined,
+  closing: (replica: Replica) => Replica,
+): Promise<Replica | undefined> {
+  if (!config.DATABASE_REPLICA_URL || connection?.kind !== 'postgres') return undefined
+  const { DATABASE_POOL: poolSize, DATABASE_PREPARE: prepare } = config
+  return closing(await openReplica(config.DATABASE_REPLICA_URL, connection, { poolSize, prepare }))
+}
+
 /** We ask for a limit with each connection, and a pooler in between keeps that to itself. */
 async function warnOfEndlessStatements({ sql }: Connection, log: Logger): Promise<void> {
   const [row] = await sql.query<{ limit: string }>(`select current_setting('statement_timeout') as limit`)
@@ -232,13 +252,19 @@ async function readiness(
 ): ReturnType<Readiness> {
   if (!connection) return { ready: true, warnings: admission.warnings() }
   try {
-    const asked = Promise.all([mayWrite(connection), isMigrated(connection.sql, migrations)])
+    const asked = Promise.all([
+      mayWrite(connection),
+      isMigrated(connection.sql, migrations),
+      connection.kind === 'postgres' ? standbyWarnings(connection.db) : [],
+    ])
     // The embedded one has a single session, which may be busy.
-    const [isWritable, hasMigrations] = await (connection.kind === 'postgres' ? inTime(asked) : asked)
+    const [isWritable, hasMigrations, ofStandbys] = await (connection.kind === 'postgres'
+      ? inTime(asked)
+      : asked)
     if (!isWritable) return { ready: false, because: 'the database takes no writes' }
     if (!hasMigrations) return { ready: false, because: 'migrations are not applied' }
     const ofServices = [...running.values()].flatMap((service) => service.warnings?.() ?? [])
-    const warnings = [...ofServices, ...admission.warnings()]
+    const warnings = [...ofStandbys, ...ofServices, ...admission.warnings()]
     return { ready: true, work: connection.listener.state(), warnings }
   } catch {
     return { ready: false, because: 'the database cannot be reached' }

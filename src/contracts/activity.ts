@@ -7,7 +7,7 @@ import { Id } from './ids.ts'
 import { ACTIVITY_OUTCOMES, ACTIVITY_SOURCES, ACTIVITY_TYPE_FILTERS, ACTIVITY_TYPES } from './list-filters.ts'
 import { AGENTS_TOLD_MAX } from './limits.ts'
 import { creating, reading } from './operation.ts'
-import { countedPageInput, countedPageOutput } from './paging.ts'
+import { ageOutput, countedPageInput, countedPageOutput } from './paging.ts'
 
 const ErrorName = z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]])
 
@@ -59,9 +59,10 @@ const filters = {
 export const listActivity = reading({
   ...activity,
   name: 'listActivity',
+  mayBeOld: true,
   summary: 'List activity, newest first. Owners and admins see everybody’s.',
   input: z.object({ ...filters, outcome: z.enum(ACTIVITY_OUTCOMES).optional(), ...countedPageInput }),
-  output: z.object({ activity: z.array(ActivityEntry), ...countedPageOutput }),
+  output: z.object({ activity: z.array(ActivityEntry), ...countedPageOutput, ...ageOutput }),
   command: {
     path: 'activity',
     summary: 'List calls, newest first; admins and owners see all members',
@@ -90,12 +91,14 @@ const ActiveAgent = z.object({
 export const summarizeActivity = reading({
   ...activity,
   name: 'summarizeActivity',
+  mayBeOld: true,
   summary: 'Count calls per day and outcome, and on request by agent.',
   input: z.object({
     ...filters,
     agents: z.stringbool().default(false).describe('Whether to count by agent, too.'),
   }),
   output: z.object({
+    ...ageOutput,
     days: z
       .array(
         z.object({

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { PeriodTime, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { reading } from './operation.ts'
-import { countedPageInput, countedPageOutput } from './paging.ts'
+import { ageOutput, countedPageInput, countedPageOutput } from './paging.ts'
 
 /** Every audited action, with the text that the console shows. */
 export const AUDIT_ACTIONS = {
@@ -163,6 +163,7 @@ export const AuditEntry = z.object({
 
 export const listAudit = reading({
   name: 'listAudit',
+  mayBeOld: true,
   summary: 'List the audit trail of an organization, newest first.',
   service: 'auth-service',
   input: z.object({
@@ -181,7 +182,7 @@ export const listAudit = reading({
     to: PeriodTime.optional(),
     ...countedPageInput,
   }),
-  output: z.object({ audit: z.array(AuditEntry), ...countedPageOutput }),
+  output: z.object({ audit: z.array(AuditEntry), ...countedPageOutput, ...ageOutput }),
   access: 'admin',
   errors: ['NOT_FOUND'],
   http: { method: 'get', path: '/api/v1/orgs/{org_id}/audit' },

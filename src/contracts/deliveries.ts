@@ -8,7 +8,7 @@ import { Id } from './ids.ts'
 import { INTEGRATION_STATES } from './integrations.ts'
 import { DELIVERY_WAIT_MAX_SECONDS } from './limits.ts'
 import { creating, reading, updating } from './operation.ts'
-import { countedPageInput, countedPageOutput } from './paging.ts'
+import { ageOutput, countedPageInput, countedPageOutput } from './paging.ts'
 
 /** Every reason for not being sent, or not yet, in the words that people read. */
 export const REASONS = {
@@ -151,13 +151,14 @@ export const deliveryFilters = {
 export const listDeliveries = reading({
   ...ledger,
   name: 'listDeliveries',
+  mayBeOld: true,
   summary: 'List deliveries, newest first.',
   input: z.object({
     ...deliveryFilters,
     missed: z.stringbool().default(false).describe('Only what was to arrive and has not, for any reason.'),
     ...countedPageInput,
   }),
-  output: z.object({ deliveries: z.array(Delivery), ...countedPageOutput }),
+  output: z.object({ deliveries: z.array(Delivery), ...countedPageOutput, ...ageOutput }),
   command: {
     path: 'notifications deliveries',
     summary: 'List deliveries, newest first (admin or higher)',
@@ -211,11 +212,13 @@ const IntegrationHealth = z.object({
 export const summarizeDeliveries = reading({
   ...ledger,
   name: 'summarizeDeliveries',
+  mayBeOld: true,
   summary: 'Summarize deliveries: outcomes per day, the last 24 hours, the oldest one waiting.',
   input: z.object({
     health: z.stringbool().default(false).describe('Whether to tell how each integration is, too.'),
   }),
   output: z.object({
+    ...ageOutput,
     days: z.array(
       z.object({ day: z.iso.date(), sent: z.int(), failed: z.int(), dropped: z.int(), open: z.int() }),
     ),

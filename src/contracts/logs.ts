@@ -7,7 +7,7 @@ import { Id } from './ids.ts'
 import { LOG_WAIT_SECONDS, LOGS_MAX_BYTES } from './limits.ts'
 import { LOG_LEVELS } from './log-levels.ts'
 import { creating, reading } from './operation.ts'
-import { pageInput, pageOutput } from './paging.ts'
+import { ageOutput, pageInput, pageOutput } from './paging.ts'
 
 /** OTLP 1.x, 2.2: the answer has the type of the request. */
 const OTLP_TYPES = ['application/x-protobuf', 'application/json'] as const
@@ -92,6 +92,7 @@ export const listLogs = reading({
   ...logs,
   name: 'listLogs',
   scope: 'maintenance:read',
+  mayBeOld: true,
   summary: 'List log lines, newest first; or follow them with `after`.',
   input: z.object({
     ...appAlias,
@@ -121,6 +122,7 @@ export const listLogs = reading({
     lines: z.array(LogLine),
     after: z.string().describe('Pass it as `after` to read what arrives from now on.'),
     ...pageOutput,
+    ...ageOutput,
   }),
   errors: ['NOT_FOUND', 'RATE_LIMITED', 'TIMEOUT'],
   closedToSupport: true,
@@ -141,9 +143,10 @@ export const listLogGroups = reading({
   ...logs,
   name: 'listLogGroups',
   scope: 'maintenance:read',
+  mayBeOld: true,
   summary: 'List groups of similar log lines, the most frequent first.',
   input: z.object({ ...appAlias, since: since('a day ago'), ...window, ...pageInput }),
-  output: z.object({ groups: z.array(LogGroup), ...pageOutput }),
+  output: z.object({ groups: z.array(LogGroup), ...pageOutput, ...ageOutput }),
   errors: ['NOT_FOUND', 'RATE_LIMITED', 'TIMEOUT'],
   closedToSupport: true,
   command: {
@@ -159,9 +162,11 @@ export const summarizeLogs = reading({
   ...logs,
   name: 'summarizeLogs',
   scope: 'maintenance:read',
+  mayBeOld: true,
   summary: 'Count log lines by level and time, and what was dropped.',
   input: z.object({ ...appAlias, since: since('a day before `until`'), until: window.until }),
   output: z.object({
+    ...ageOutput,
     step_seconds: z.int(),
     buckets: z.array(z.object({ at: Time, counts: z.partialRecord(Level, z.int()) })),
     stored_bytes: z.int(),

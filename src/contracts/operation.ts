@@ -47,6 +47,11 @@ type Declaration<
   readonly scope?: Scope | AppScope | 'any'
   /** Left out: `standby`, or `local` for what only reads, and counts that somebody did. An ending is never `local`. */
   readonly durability?: Durability
+  /**
+   * What it reads may come from a standby that is some seconds behind; its answer then says how old it is. Who may read it is
+   * never read there.
+   */
+  readonly mayBeOld?: boolean
   /** Takes `Idempotency-Key`: a repeated key replays the first answer. Never where the answer holds a secret. */
   readonly takesIdempotencyKey?: boolean
   /** Its core writes a row of activity for every call, refused ones too. */

@@ -25,6 +25,16 @@ export const pageOutput = {
   next_cursor: z.string().optional().describe('Pass it as `cursor` for the next page; absent on the last.'),
 }
 
+/** Of what may be read from a standby (`mayBeOld`). */
+export const ageOutput = {
+  age_seconds: z
+    .int()
+    .optional()
+    .describe(
+      'How old the answer is at most, if it was read from a standby. What happened since is missing.',
+    ),
+}
+
 export const countedPageOutput = {
   ...pageOutput,
   total: z

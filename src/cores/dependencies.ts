@@ -5,7 +5,12 @@ import type { ComposedMail } from './mail-template.ts'
 
 export type Clock = () => Date
 
-export type Storage = { readonly db: Handle; readonly clock: Clock }
+export type Storage = {
+  readonly db: Handle
+  readonly clock: Clock
+  /** A standby, for rows that may be old; never for who may read them. Left out: the database itself. */
+  readonly old?: Handle
+}
 
 export type Keys = { readonly keyFor: (purpose: KeyPurpose) => Uint8Array }
 

@@ -72,7 +72,8 @@ export function list<Name extends OperationName, Deps, const D extends ListDecla
       ...deps,
       ...seenBy(declared.by ?? 'member', principal),
       after,
-      page: <Row>(query: Query<Row, unknown>) => readPage(deps.db, declared, { ...asked, after }, query),
+      page: <Row>(query: Query<Row, unknown>) =>
+        readPage(deps.old ?? deps.db, declared, { ...asked, after }, query),
     }
     return work(context as unknown as Parameters<typeof work>[0], input)
   }

@@ -17,10 +17,12 @@ import { readServiceAccountToken } from '../trust/service-account-token.ts'
 import { bearerOfPrincipal, type Validate } from './authenticate.ts'
 import { VERBS } from './deploy-verbs.ts'
 import { mount } from './mount.ts'
+import type { WithOldReads } from './old-reads.ts'
 import { createServiceApp, type Observation, type ServiceApp } from './service-app.ts'
 import { validateRemotely, withTrace, type ValidateDeps } from './validate-remotely.ts'
 
 export type DeployDeps = Observation &
+  WithOldReads &
   Storage &
   WithDirectory &
   ValidateDeps &
@@ -48,6 +50,7 @@ export function createDeployApi(deps: DeployDeps): ServiceApp {
         servedOrganizations: deps.hosted?.servedOrganizations,
       }),
       operatorToken: undefined,
+      oldReads: deps.oldReads,
     },
   )
   mountAgentCalls(app, deps)

@@ -23,10 +23,12 @@ import { listAuditHosted } from './list-audit-hosted.ts'
 import { mount, routePath } from './mount.ts'
 import { asksToWait } from './observe-request.ts'
 import { openapi, type OpenApi } from './openapi.ts'
+import type { WithOldReads } from './old-reads.ts'
 import { createServiceApp, type Observation, type ServiceApp } from './service-app.ts'
 import { isOwnOperators, withTrace, validateRemotely, type ValidateDeps } from './validate-remotely.ts'
 
 export type GatewayDeps = Observation &
+  WithOldReads &
   ValidateDeps &
   WithDirectory &
   databases.DatabaseDeps &
@@ -50,7 +52,11 @@ export function createGateway(deps: GatewayDeps): ServiceApp {
   // Bearer endpoints use no cookies, so any page may call them, without credentials.
   app.use('/api/*', cors({ origin: '*', exposeHeaders: ['x-request-id', 'retry-after'], maxAge: 600 }))
   const authentication = { validate: validateRemotely(deps), operatorToken: deps.operatorToken }
-  mount(app, GATEWAY_VERBS, deps, { ...authentication, recordRefusal: activity.recordRefusal(deps) })
+  mount(app, GATEWAY_VERBS, deps, {
+    ...authentication,
+    recordRefusal: activity.recordRefusal(deps),
+    oldReads: deps.oldReads,
+  })
   const services = { 'auth-service': withTrace(deps, deps.auth), 'deploy-api': withTrace(deps, deps.deploy) }
   for (const op of OPERATIONS) {
     if (op.service === 'api-gateway') continue

@@ -18,11 +18,12 @@ import { ANSWER_LIMITS, heldBodies, type HeldBody } from './held-bodies.ts'
 import { received, type InProcessRequest } from './in-process.ts'
 import { withIdempotencyKey } from '../cores/idempotency.ts'
 import { asksToWait } from './observe-request.ts'
+import { reading, type OldReads } from './old-reads.ts'
 import { inputReader, valueReader } from './read-input.ts'
 import type { ServiceApp } from './service-app.ts'
 
 /** The type of the table already checked that verb and operation fit. */
-type Verb<Deps> = (deps: Deps) => (principal: Principal, input: never) => Promise<unknown>
+export type Verb<Deps> = (deps: Deps) => (principal: Principal, input: never) => Promise<unknown>
 
 /** Of all services of this process. */
 const holdBody = heldBodies()
@@ -31,6 +32,7 @@ const holdAnswer = heldBodies(ANSWER_LIMITS)
 type MountOptions = Authentication & {
   /** Records a call that was refused before its verb was reached. */
   readonly recordRefusal?: (principal: Principal, error: unknown) => Promise<void>
+  readonly oldReads?: OldReads | undefined
 }
 
 export function mount<Deps extends Partial<Storage>>(
@@ -56,7 +58,7 @@ export function mountOperation<Deps extends Partial<Storage>>(
 ): void {
   const read = inputReader(op)
   const readValues = valueReader(op)
-  const handle = verb(deps)
+  const handle = reading(op, verb, deps, options.oldReads)
   const success = op.http.success ?? 200
   const recordRefusal = op.recordsActivity ? options.recordRefusal : undefined
   app.on(op.http.method.toUpperCase(), routePath(op), async (c) => {
@@ -85,7 +87,8 @@ export function mountOperation<Deps extends Partial<Storage>>(
       const stored = await withIdempotencyKey(
         deps as Storage,
         { principal, operation: op, key, input, status: success },
-        async (db) => op.output.parse(await verb({ ...deps, db })(principal, input)),
+        async (db) =>
+          op.output.parse(await reading(op, verb, { ...deps, db }, options.oldReads)(principal, input)),
       )
       const response = await answer(c, stored.body, stored.status, format)
       if (stored.replayed) response.headers.set('idempotency-replayed', 'true')

@@ -125,6 +125,7 @@ export const LAYERS: Record<LayerName, Layer> = {
       'context',
       'in-process',
       'observe-request',
+      'old-reads',
       'read-body',
       'read-input',
       'service-app',

@@ -7,9 +7,9 @@ import { activityFilter } from './activity-filter.ts'
 export const listActivity: Verb<'listActivity'> = list(
   { rows: 'activity', desc: [activity.id] },
   async (context, { outcome, ...filters }) => {
-    const { db, member, page } = context
+    const { db, old = db, member, page } = context
     return page({
-      from: () => db.select().from(activity),
+      from: () => old.select().from(activity),
       where: and(await activityFilter(context, member, filters), outcome && eq(activity.outcome, outcome)),
       key: (row) => [row.id],
       present: (rows) => rows.map(present),

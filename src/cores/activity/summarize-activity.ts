@@ -23,14 +23,14 @@ type AgentRow = Counts & {
 
 export const summarizeActivity: Verb<'summarizeActivity'> = read(
   async (context, { agents: withAgents, ...filters }) => {
-    const { db, clock, member, orgId } = context
+    const { db, old = db, clock, member, orgId } = context
     const from = filters.from ?? beginOfDays(clock(), DEFAULT_DAYS).toISOString()
     const matching = await activityFilter(context, member, { ...filters, from })
     /*
      * The rows are read once for both. They are counted by day and agent, and those few counts are added up; a day is
      * written as text last. What an agent and its user are called is read from its last call alone.
      */
-    const [found] = (await db.execute(sql`
+    const [found] = (await old.execute(sql`
       with counted as materialized (
         select (${activity.at} at time zone 'UTC')::date as day,
           ${withAgents ? sql`${activity.grantId}` : sql`null::text`} as grant_id,

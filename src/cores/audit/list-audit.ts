@@ -8,9 +8,9 @@ import { list, type Verb } from '../list.ts'
 
 export const listAudit: Verb<'listAudit'> = list(
   { rows: 'audit', desc: [auditLog.id] },
-  async ({ db, orgId, page }, { action, user_id, search, from, to }) =>
+  async ({ db, old = db, orgId, page }, { action, user_id, search, from, to }) =>
     page({
-      from: () => db.select().from(auditLog),
+      from: () => old.select().from(auditLog),
       where: and(
         eq(auditLog.orgId, orgId),
         action && eq(auditLog.action, action),

@@ -1,2 +1,3 @@
 /** What the installation core exports. */
+export { standbyWarnings } from './standby-warnings.ts'
 export type { InstallationDeps } from './show-installation.ts'

@@ -26,7 +26,7 @@ type Row = {
 export const listLogGroups: Verb<'listLogGroups', ReadDeps> = list(
   { by: 'principal', rows: 'groups', cursor: 3 },
   async (context, { alias, limit, ...filter }) => {
-    const { db, clock, principal, directory, after, page } = context
+    const { db, old = db, clock, principal, directory, after, page } = context
     const position = positionOf(after)
     const app = await requireSourceReader(directory, db, principal, alias)
     // Of the first page, so that the counts of the following ones are of the same lines.
@@ -35,7 +35,7 @@ export const listLogGroups: Verb<'listLogGroups', ReadDeps> = list(
     return page({
       rows: () =>
         searchLines(
-          { ...context, signal: principal.signal, userId: principal.userId },
+          { ...context, db: old, signal: principal.signal, userId: principal.userId },
           app,
           async (tx) => (await tx.execute(which)) as unknown as Row[],
         ),

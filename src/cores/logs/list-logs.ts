@@ -25,7 +25,8 @@ export const listLogs =
     const before = beforeIn(asked.cursor)
     const app = await requireSourceReader(deps.directory, deps.db, principal, asked.alias)
     const reading = { ...deps, signal: principal.signal, userId: principal.userId }
-    if (asked.after === undefined) return listNewest(reading, app, asked, before)
+    if (asked.after === undefined)
+      return listNewest({ ...reading, db: deps.old ?? deps.db }, app, asked, before)
     const after = lineNumber(asked.after) ?? 0
     if (asked.wait_seconds === 0) return listArrived(reading, app, asked, after)
     return deps.logReads.waits.take([app.orgId], async () => {

@@ -18,7 +18,7 @@ const BARS_MAX = 100
 
 export const summarizeLogs: Verb<'summarizeLogs', ReadDeps & Pick<StoreDeps, 'logLimits'>> = read(
   'principal',
-  async ({ db, clock, principal, directory, logLimits }, { alias, since, until }) => {
+  async ({ db, old = db, clock, principal, directory, logLimits }, { alias, since, until }) => {
     const { orgId, id: appId } = await requireSourceReader(directory, db, principal, alias)
     const now = clock().getTime()
     const to = Math.min(until === undefined ? now : Date.parse(until), now + HOUR_MS)
@@ -30,7 +30,7 @@ export const summarizeLogs: Verb<'summarizeLogs', ReadDeps & Pick<StoreDeps, 'lo
     const start = Math.floor(from / step) * step
     const buckets = new Map<number, Counts>()
     for (let at = start; at < to; at += step) buckets.set(at, {})
-    const rows = await db
+    const rows = await old
       .select({ at: logVolumes.at, level: logVolumes.level, lines: logVolumes.lines })
       .from(logVolumes)
       .where(
@@ -46,7 +46,7 @@ export const summarizeLogs: Verb<'summarizeLogs', ReadDeps & Pick<StoreDeps, 'lo
       const name = LOG_LEVELS[level]!
       if (counts) counts[name] = (counts[name] ?? 0) + lines
     }
-    const [usage] = await db
+    const [usage] = await old
       .select()
       .from(logUsage)
       .where(and(eq(logUsage.orgId, orgId), eq(logUsage.appId, appId)))

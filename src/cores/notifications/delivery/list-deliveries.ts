@@ -9,9 +9,9 @@ import { presentDeliveries, selectDeliveries } from './delivery-rows.ts'
 export const listDeliveries: Verb<'listDeliveries', WithDirectory> = list(
   { rows: 'deliveries', desc: [deliveries.id] },
   async (context, { missed, type, state, reason, channel, integration_id, app, event_id, from, to }) => {
-    const { db, orgId, page } = context
+    const { db, old = db, orgId, page } = context
     return page({
-      from: () => selectDeliveries(db),
+      from: () => selectDeliveries(old),
       where: and(
         eq(deliveries.orgId, orgId),
         type === undefined ? undefined : isOfType(deliveries.type, type),

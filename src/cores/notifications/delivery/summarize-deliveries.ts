@@ -7,7 +7,7 @@ import { HEALTH_DAYS, readIntegrationHealth } from './read-integration-health.ts
 const SHOWN_DAYS = 30
 
 export const summarizeDeliveries: Verb<'summarizeDeliveries'> = read(
-  async ({ db, clock, orgId }, { health: withHealth }) => {
+  async ({ db: current, old: db = current, clock, orgId }, { health: withHealth }) => {
     const now = clock()
     const { days, last_24_hours, integrations } = await countDeliveries(db, orgId, now, {
       days: SHOWN_DAYS,
