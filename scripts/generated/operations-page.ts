@@ -12,14 +12,19 @@ Everything the HTTP API can do. A running server has the details: \`/api/docs\` 
 "Access" is who may call it at all: \`anyone\`, whoever is signed in (\`person\`; \`session\`: not with a token), a member with
 at least this role, or the \`operator\`. "Scope" opens it to agents and to tokens with scopes; without one it is closed to them.
 
+"Changes" are where what it changes is before it is answered, if the database has a [synchronous
+standby](operating.md#standbys): there, too (\`standby\`), or on the server alone (\`local\`). What only reads changes nothing but
+counts, and those are \`local\`; "may be old": it may be read from \`DATABASE_REPLICA_URL\`.
+
 ${table(
-  ['Operation', 'Method', 'Path', 'Access', 'Scope'],
-  (OPERATIONS as readonly Operation[]).map(({ name, http, access, scope }) => [
+  ['Operation', 'Method', 'Path', 'Access', 'Scope', 'Changes'],
+  (OPERATIONS as readonly Operation[]).map(({ name, http, access, scope, readOnly, durability, mayBeOld }) => [
     name,
     http.method.toUpperCase(),
     `\`${http.path}\``,
     access,
     scope ?? '',
+    readOnly && durability === 'local' ? (mayBeOld ? 'may be old' : '') : durability,
   ]),
 )}
 `

@@ -92,6 +92,10 @@ const VALUES: Table = {
   DATABASE_POOL: { good: ['1', '200'], bad: ['0', '201', ...NO_NUMBERS] },
   DATABASE_PREPARE: { good: ['on', 'off'], bad: ['maybe'] },
   DATABASE_LISTEN_URL: { good: ['postgres://svc@db:5432/svc'], bad: ['mysql://db/svc', 'db:5432'] },
+  DATABASE_REPLICA_URL: {
+    good: ['postgres://svc@db2:5432/svc'],
+    bad: ['mysql://db/svc', 'postgres://svc@db1:5432,db2:5432/svc', 'postgres://svc@db1,db2/svc'],
+  },
   MANAGED_DATABASE_URL: {
     good: ['embedded', 'postgres://user:pw@host:5432/postgres'],
     bad: ['mysql://host/svc', 'host', 'Embedded'],

@@ -275,10 +275,9 @@ export const OTHER_LINES = '(other lines)'
 /** How long a request may wait for lines, below every deadline. */
 export const LOG_WAIT_SECONDS = 20
 /** Of one search. */
+export const LOG_SEARCH_SECONDS = 10
 /** A standby that is further behind is not asked, and whoever changed something within that time asks the database itself. */
 export const OLD_READ_SECONDS = 30
-
-export const LOG_SEARCH_SECONDS = 10
 /**
  * decisions, 11: notifications in one POST of a webhook. Those that have waited so long for their target go together; what
  * just happened goes alone, so that a lost answer leaves one unconfirmed and not a hundred.

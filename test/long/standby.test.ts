@@ -10,6 +10,7 @@ import { whoAmI } from '../../src/contracts/people.ts'
 import { createTicket, listTickets } from '../../src/contracts/tickets.ts'
 import { revokeApiToken } from '../../src/contracts/tokens.ts'
 import { migrate } from '../../db/migrate.ts'
+import { openReplica } from '../../db/replica.ts'
 import { readMigrations } from '../../db/read-migrations.ts'
 import { answerTo } from '../support/answers.ts'
 import { makeApiToken, makeOrganization, unique } from '../support/make.ts'
@@ -88,6 +89,26 @@ test('a confirmation comes when the standby has what was committed', async () =>
   await confirmed
 })
 
+test('a standby is asked for what may be old while it is near enough, and no other server is taken for one', async () => {
+  const open = (url: string) =>
+    openReplica(url, direct, { poolSize: 2, prepare: true, timing: { oldMs: 2_000, lookMs: 50 } })
+  await expect(open(primary.url)).rejects.toThrow('DATABASE_REPLICA_URL names a server that is no standby')
+  await direct.sql.query('create database elsewhere')
+  await expect(open(standby.url.replace(/postgres$/, 'elsewhere'))).rejects.toThrow(
+    'DATABASE_REPLICA_URL names a standby of another installation than DATABASE_URL',
+  )
+  const replica = await open(standby.url)
+  onTestFinished(() => replica.close())
+  await direct.sql.query(`insert into story values ('old')`)
+  const read = async () => replica.current()?.db.execute(text`select part from story where part = 'old'`)
+  await expect.poll(read, { timeout: 10_000 }).toEqual([{ part: 'old' }])
+  expect(replica.current()!.ageSeconds).toBeLessThanOrEqual(2)
+  await standby.halt()
+  await expect.poll(() => replica.current(), { timeout: 10_000 }).toBeUndefined()
+  await standby.resume()
+  await expect.poll(() => replica.current()?.ageSeconds, { timeout: 10_000 }).toBeGreaterThan(0)
+})
+
 test('in the whole product questions and log lines go on, a ticket has an unknown outcome, and what is revoked is refused everywhere', async () => {
   const connections = await Promise.all([1, 2].map(() => connect({ url: primary.url }, { poolSize: 4 })))
   await migrate(
@@ -146,6 +167,20 @@ test('in the whole product questions and log lines go on, a ticket has an unknow
   const { status, text: answer } = await filed
   expect([status, JSON.parse(answer)]).toMatchObject([504, { error: { message: UNKNOWN } }])
   expect(await revoked).toMatchObject({ code: 'TIMEOUT', message: UNKNOWN })
+
+  // As if a failover had lost it: the process that revoked it has not heard that the standby has it.
+  const { id, token: lost } = furnished[0]!.token
+  await direct.sql.query(
+    `update api_tokens set revoked_at = null where id = '${id}' and set_config('synchronous_commit', 'local', true) is not null`,
+  )
+  expect(await ask(elsewhere, lost)).toBe('answered')
+  await direct.sql.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'SyncRep' and query like '%emit_message%'`,
+  )
+  await expect.poll(() => ask(elsewhere, lost), { timeout: 20_000 }).toBe('UNAUTHENTICATED')
+  expect(
+    await direct.sql.query(`select org_id, subject from audit_log where action = 'access.ended'`),
+  ).toEqual([{ org_id: orgs[0]!.id, subject: expect.stringContaining(id) as string }])
 
   await standby.resume()
   const found = await file()
