@@ -2,7 +2,7 @@
 import { drizzle } from './drizzle.ts'
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js'
 import postgres from 'postgres'
-import { DatabaseAway, isLoss, OutcomeUnknown } from './database-away.ts'
+import { createGate, DatabaseAway, isLoss, OutcomeUnknown } from './database-away.ts'
 import { openDriver, openPool } from './driver-socket.ts'
 import { CONFIRM, withRoomForOthers } from './durable-changes.ts'
 import { openEmbedded, type Embedded } from './embedded.ts'
@@ -45,6 +45,8 @@ export type Connection = {
   readonly db: Database
   readonly sql: Sql
   readonly listener: Listener
+  /** Of a server: which it is, and how far it is, may change under a process. */
+  readonly server?: Server
   readonly close: () => Promise<void>
 }
 
@@ -53,8 +55,23 @@ const confirmations = new WeakMap<object, () => Promise<void>>()
 /** Resolves when the standby has all that was committed; undefined for a handle whose database can have none. */
 export const confirmationOf = (db: object): (() => Promise<void>) | undefined => confirmations.get(db)
 
+export type Server = {
+  /** Looks at the server before anything is asked of a new session, and holds everything else while it says so. */
+  watch(look: Look): void
+  /** A connection of its own, which waits for nobody. */
+  aside<T>(work: (connection: Pick<Connection, 'db' | 'sql'>) => Promise<T>): Promise<T>
+  /** Nothing of this process is sent until this is over. */
+  hold(until: Promise<void>): void
+  /** Behind a pooler in transaction mode, which may change the server without a new session of ours. */
+  readonly isPooled: boolean
+}
+
+export type Look = () => Promise<void>
+
 const CONNECT_TIMEOUT_SECONDS = 10
 const STATEMENT_TIMEOUT_MS = 30_000
+/** Whoever waits for what it looks at waits no longer. */
+const ASIDE_CONNECT_SECONDS = 2
 /** How long a close waits for running queries. */
 const CLOSE_TIMEOUT_SECONDS = 5
 
@@ -129,7 +146,9 @@ async function connectPostgres(
 ): Promise<Connection> {
   const address = addressOf(url)
   addressOf(listenUrl)
-  const { client: driver, gate } = openPool(url, {
+  const gate = createGate()
+  let look: Look = async () => {}
+  const settings = {
     ...USUAL,
     max: poolSize,
     // Also the COMMIT of the driver's own is a named statement unless this is off. Behind a pooler it would not be found,
@@ -138,7 +157,8 @@ async function connectPostgres(
     connect_timeout: CONNECT_TIMEOUT_SECONDS,
     connection: sessionOptions(statementTimeoutMs),
     takesStandby,
-  })
+  }
+  const { client: driver } = openPool(url, settings, { gate, onSession: () => look() })
   const sent = prepare ? driver : withoutPipelining(driver, poolSize, gate)
   const client = makeTransactionsSafe(withRoomForOthers(sent, poolSize, gate), asThrown)
   const listener = createListener({
@@ -158,7 +178,22 @@ async function connectPostgres(
   }
   const handles = handlesOf(client, listener, prepare)
   if (!takesStandby) confirmations.set(handles.db, async () => void (await client.unsafe(CONFIRM)))
-  return { kind: 'postgres', ...handles, close }
+  const server: Server = {
+    watch: (given) => void (look = given),
+    hold: gate.hold,
+    isPooled: !prepare,
+    async aside(work) {
+      const own = makeTransactionsSafe(
+        openDriver(url, { ...settings, max: 1, prepare: false, connect_timeout: ASIDE_CONNECT_SECONDS }),
+      )
+      try {
+        return await work(handlesOf(own, listener, false))
+      } finally {
+        await own.end({ timeout: CLOSE_TIMEOUT_SECONDS })
+      }
+    },
+  }
+  return { kind: 'postgres', ...handles, server, close }
 }
 
 /** What was not committed was not done; a commit without an answer may be. */

@@ -87,6 +87,7 @@ export function createGate(limits = AWAY) {
   let cause: unknown
   let [isAway, isClosed] = [false, false]
   let timer: NodeJS.Timeout | undefined
+  let held: Promise<void> | undefined
 
   function look(): void {
     const over = performance.now() - limits.waitMs
@@ -122,12 +123,25 @@ export function createGate(limits = AWAY) {
       clearInterval(timer)
       timer = undefined
     },
+    /** Nothing more is sent until this is over; what waits for it fails with it. */
+    hold(until: Promise<void>): void {
+      const over = () => {
+        if (held === until) held = undefined
+      }
+      held = until
+      until.then(over, over)
+    },
+    held: (): Promise<void> | undefined => held,
     wait,
     /** Returns how to refuse it as long as it is not on a connection. */
     guard(query: DriverQuery): { settled: () => void; refuse: (error: Error) => void } {
       const { handler } = query
       const waiter = { isWaiting: () => query.state === null, refuse: (error: Error) => refuse(query, error) }
-      const guarded = () => {
+      const guarded = (): void => {
+        if (held) {
+          held.then(guarded, (error: unknown) => query.reject(new DatabaseAway(error)))
+          return
+        }
         try {
           wait(waiter)
         } catch (error) {

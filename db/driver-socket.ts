@@ -43,11 +43,17 @@ const AGAIN_CONNECT_MS = 2_000
 /** Of a connection that only asks whether the server answers. */
 const ASK_SECONDS = 2
 
+type SessionWatch = Pick<Extract<Watched, { ask: unknown }>, 'gate' | 'onSession'>
+
 /** A pool that tells everybody soon, and honestly, when its database is away. */
-export function openPool(url: string, settings: Settings): { client: postgres.Sql; gate: Gate } {
-  const gate = createGate()
+export function openPool(
+  url: string,
+  settings: Settings,
+  { gate = createGate(), onSession = async () => {} }: Partial<SessionWatch> = {},
+): { client: postgres.Sql; gate: Gate } {
   const client = openDriver(url, settings, {
     gate,
+    onSession,
     async ask() {
       const answered = Promise.withResolvers<void>()
       const client = openDriver(
@@ -69,7 +75,14 @@ export function openPool(url: string, settings: Settings): { client: postgres.Sq
   return { client, gate }
 }
 
-type Watched = { readonly gate: Gate; readonly ask: () => Promise<unknown> } | { readonly onData: () => void }
+type Watched =
+  | {
+      readonly gate: Gate
+      readonly ask: () => Promise<unknown>
+      /** Before anything is asked of a new session: the server may be another one than before. */
+      readonly onSession: () => Promise<void>
+    }
+  | { readonly onData: () => void }
 
 export function openDriver(url: string, settings: Settings, watched?: Watched): postgres.Sql {
   const gate = watched && 'gate' in watched ? watched.gate : undefined
@@ -95,8 +108,12 @@ export function openDriver(url: string, settings: Settings, watched?: Watched): 
         address,
         gate && hasConnected ? AGAIN_CONNECT_MS : settings.connect_timeout * 1000,
       )
+      opened.on('error', ignore)
+      if (watched && 'onSession' in watched) await watched.onSession()
+      opened.off('error', ignore)
       failures = 0
       hasConnected = true
+      if (!hasEnded && opened.destroyed) throw Object.assign(new Error('It hung up'), { code: 'ECONNRESET' })
       if (!hasEnded) {
         sockets.add(opened)
         silence?.watch()
@@ -204,6 +221,7 @@ export function openDriver(url: string, settings: Settings, watched?: Watched): 
   const end = client.end.bind(client)
   return Object.assign(client, {
     async begin(...args: unknown[]): Promise<unknown> {
+      await gate?.held()
       waiting += 1
       try {
         return await begin(...args)
@@ -283,6 +301,8 @@ function closingWithoutError(socket: Socket, { onData, refusesStandby }: Watchin
     },
   })
 }
+
+const ignore = () => {}
 
 /** An error that is thrown at the driver loses the connection, too. One of its socket does not. */
 function failing(error: Error): Duplex {

@@ -96,6 +96,7 @@ const VALUES: Table = {
     good: ['postgres://svc@db2:5432/svc'],
     bad: ['mysql://db/svc', 'postgres://svc@db1:5432,db2:5432/svc', 'postgres://svc@db1,db2/svc'],
   },
+  ENDINGS_JOURNAL: ANY_TEXT,
   MANAGED_DATABASE_URL: {
     good: ['embedded', 'postgres://user:pw@host:5432/postgres'],
     bad: ['mysql://host/svc', 'host', 'Embedded'],

@@ -169,6 +169,12 @@ export const SETTINGS = {
       'A standby of the same database, for reads that may be some seconds old: activity, deliveries, the audit trail, logs. One that is more than 30 seconds behind, or away, is not asked.',
     default: 'every read goes to `DATABASE_URL`',
   },
+  ENDINGS_JOURNAL: {
+    schema: z.string().min(1).optional(),
+    description:
+      'Folder outside the database, shared by the processes or one for each, that keeps for a day what was ended, so that a failover of an asynchronous Postgres cluster revives nothing. Sealed with a key derived from `DATA_KEY`.',
+    default: 'none',
+  },
   MANAGED_DATABASE_URL: {
     schema: z
       .union([
@@ -850,6 +856,11 @@ function problemsBetween(config: Config, set: Record<string, unknown>): string[]
   // Every token would be refused, without a word why.
   if (hasBoth && isOn && config.WORKLOAD_AUDIENCE !== config.SVC_WORKLOAD_AUDIENCE) {
     problems.push('WORKLOAD_AUDIENCE, SVC_WORKLOAD_AUDIENCE: must be the same')
+  }
+  if (config.ENDINGS_JOURNAL !== undefined) {
+    if (config.DATABASE_URL === undefined)
+      problems.push('ENDINGS_JOURNAL: is for a Postgres server, set DATABASE_URL too')
+    else if (config.DATA_KEY === undefined) problems.push('DATA_KEY: required by ENDINGS_JOURNAL')
   }
   const secrets = ALL_SECRET_KEYS.filter((key) => config[key] !== undefined)
   if (new Set(secrets.map((key) => config[key]?.toLowerCase())).size < secrets.length) {

@@ -5,6 +5,7 @@ import { connect, type Connection } from '../../db/connect.ts'
 import { lockDataFolder } from '../../db/data-folder-lock.ts'
 import { migrate } from '../../db/migrate.ts'
 import { readMigrations } from '../../db/read-migrations.ts'
+import { recordRestore } from '../cores/endings/index.ts'
 import { endInstallationEpoch } from '../cores/key-epoch.ts'
 import type { Config } from './config.ts'
 
@@ -42,6 +43,14 @@ export async function endAppTokens(config: Config): Promise<void> {
     throw new Error('end-app-tokens is for hosted auth. Otherwise rotate JWT_SECRET, which ends every token.')
   await onDatabase(config, 'end-app-tokens', ({ db }) => endInstallationEpoch(db))
   print('Every app token has ended. Create new ones on the pages of the apps.')
+}
+
+/** Somebody has restored Postgres to an earlier time on purpose: what was ended since is not ended again. */
+export async function recordRestoreCommand(config: Config): Promise<void> {
+  if (config.DATABASE_URL === undefined)
+    throw new Error('record-restore is for a Postgres server. The embedded database needs nothing of it.')
+  await onDatabase(config, 'record-restore', ({ db }) => recordRestore(db, new Date()))
+  print('Recorded. The journal of endings from before the restore is not applied to this database.')
 }
 
 async function onDatabase(

@@ -14,6 +14,7 @@ const HELP = `svc ${VERSION}
   svc-server migrate                Apply pending migrations and exit
   svc-server reset-password EMAIL   Create a link with which this person chooses a new password
   svc-server end-app-tokens         End every app token, with hosted auth (otherwise rotate JWT_SECRET)
+  svc-server record-restore         After restoring Postgres on purpose, before the next start: end nothing again
   svc-server settings               List all settings
   svc-server --version | --help
 `
@@ -56,6 +57,9 @@ async function main(): Promise<void> {
       break
     case 'end-app-tokens':
       if (file === undefined) return (await import('./database-commands.ts')).endAppTokens(config)
+      break
+    case 'record-restore':
+      if (file === undefined) return (await import('./database-commands.ts')).recordRestoreCommand(config)
       break
     case 'backup':
       if (file !== undefined && rest.length === 0)

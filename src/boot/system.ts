@@ -8,7 +8,8 @@ import { readMigrations } from '../../db/read-migrations.ts'
 import { openReplica, type Replica } from '../../db/replica.ts'
 import type { NodeHandler } from '../../oauth/connector/connector-handler.ts'
 import type { Service } from '../client/service.ts'
-import { keepUnsettledEndings } from '../cores/endings/index.ts'
+import { ENDINGS_PROMISES } from '../contracts/endings.ts'
+import { keepUnsettledEndings, watchTimeline, type TimelineWatch } from '../cores/endings/index.ts'
 import { standbyWarnings } from '../cores/installation/index.ts'
 import { beginInstallationEpoch, writeKeyEpoch } from '../cores/key-epoch.ts'
 import type { Readiness } from '../http/health.ts'
@@ -16,12 +17,13 @@ import { oldReads } from '../http/old-reads.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { noTracing } from '../observe/tracing-port.ts'
+import { dataKeys } from '../trust/data-key.ts'
 import { createAdmission, type Admission } from './admission.ts'
 import { createChannelAdapters } from './channel-adapters.ts'
 import type { Config, ServiceName } from './config.ts'
 import type { Running } from './running.ts'
 import { readModelDir } from './model-dir.ts'
-import { readSecrets } from './secrets.ts'
+import { readSecrets, type Secrets } from './secrets.ts'
 import { SERVICES } from './services.ts'
 import { share, type Overrides, type Shared } from './shared.ts'
 import { VERSION } from './version.ts'
@@ -135,12 +137,14 @@ async function build(
   })
   for (const [name, start] of builders) running.set(name, start(shared))
 
+  let timeline: TimelineWatch | undefined
   // The last step, because until here the embedded database may still be opening.
   if (connection) {
     await overrides.embedded
     const { applied, newer } = await migrate(connection.sql, migrations)
     if (applied.length > 0) log.info('migrations applied', { migrations: applied })
     if (newer.length > 0) log.warn('the database is newer than this program', { migrations: newer })
+    timeline = await watchEndings(config, secrets, connection, observation, closers)
     const auth = running.get('auth-service')?.auth
     if (auth) await writeKeyEpoch(connection.db, auth.keyEpoch)
     else if (shared.hosted && running.has('deploy-api')) await beginInstallationEpoch(connection.db)
@@ -150,7 +154,7 @@ async function build(
     config,
     services: existing(running, 'service'),
     nodeHandlers: existing(running, 'nodeHandler'),
-    readiness: () => readiness(connection, migrations, running, admission),
+    readiness: () => readiness(connection, migrations, running, admission, timeline),
     metrics: observation.metrics,
     log,
     admission,
@@ -224,6 +228,34 @@ async function warnOfEndlessStatements({ sql }: Connection, log: Logger): Promis
   })
 }
 
+/** Before anybody is answered: what the database has lost since is ended again. */
+async function watchEndings(
+  config: Config,
+  secrets: Secrets,
+  { db, server }: Connection,
+  { clock, log }: { readonly clock: () => Date; readonly log: Logger },
+  closers: Closers,
+): Promise<TimelineWatch | undefined> {
+  if (!server) return undefined
+  const { ENDINGS_JOURNAL: folder } = config
+  const journal =
+    folder === undefined
+      ? undefined
+      : await (
+          await import('../adapters/endings/journal-folder.ts')
+        ).openJournalFolder(folder, {
+          clock,
+          log,
+          sealing: dataKeys(secrets.DATA_KEY!).sealerFor('endings-journal'),
+        })
+  if (journal) closers.push(() => journal.close())
+  const timeline = await watchTimeline({ connection: { db, server }, clock, log, journal })
+  closers.push(() => timeline.close())
+  const promise = await timeline.promise()
+  log.info(`revoked and ended credentials ${ENDINGS_PROMISES[promise]}`, { endings: promise })
+  return timeline
+}
+
 async function mayWrite({ sql }: Connection): Promise<boolean> {
   const [row] = await sql.query<{ mode: string }>(`select current_setting('transaction_read_only') as mode`)
   return row?.mode === 'off'
@@ -249,6 +281,7 @@ async function readiness(
   migrations: Awaited<ReturnType<typeof readMigrations>>,
   running: ReadonlyMap<ServiceName, Running>,
   admission: Admission,
+  timeline: TimelineWatch | undefined,
 ): ReturnType<Readiness> {
   if (!connection) return { ready: true, warnings: admission.warnings() }
   try {
@@ -256,16 +289,17 @@ async function readiness(
       mayWrite(connection),
       isMigrated(connection.sql, migrations),
       connection.kind === 'postgres' ? standbyWarnings(connection.db) : [],
+      timeline?.promise(),
     ])
     // The embedded one has a single session, which may be busy.
-    const [isWritable, hasMigrations, ofStandbys] = await (connection.kind === 'postgres'
+    const [isWritable, hasMigrations, ofStandbys, endings] = await (connection.kind === 'postgres'
       ? inTime(asked)
       : asked)
     if (!isWritable) return { ready: false, because: 'the database takes no writes' }
     if (!hasMigrations) return { ready: false, because: 'migrations are not applied' }
     const ofServices = [...running.values()].flatMap((service) => service.warnings?.() ?? [])
     const warnings = [...ofStandbys, ...ofServices, ...admission.warnings()]
-    return { ready: true, work: connection.listener.state(), warnings }
+    return { ready: true, work: connection.listener.state(), endings, warnings }
   } catch {
     return { ready: false, because: 'the database cannot be reached' }
   }

@@ -30,6 +30,7 @@ export const AUDIT_ACTIONS = {
   'session.reused': 'reused an old session token; the session was ended',
   'password.changed': 'changed the password',
   'access.ended': 'ended access',
+  'access.ended_again': 'ended again what a failover of the database had brought back',
   'profile.changed': 'changed their profile',
   'profile.email_lost': 'took an unverified email address from an account, because somebody else verified it',
   'grant.created': 'connected an agent',

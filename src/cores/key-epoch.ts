@@ -9,12 +9,14 @@ import type { Handle } from '../../db/connect.ts'
 import { eq, isNull, or, sql } from '../../db/drizzle.ts'
 import { appTokens, installationFacts, machineAgentCredentials } from '../../db/schema.ts'
 import { preparedQuery } from './prepared-query.ts'
+import { recordEnding } from './record-ending.ts'
+import { withTransaction } from './transaction.ts'
 
-const FACT = 'key_epoch'
+export const KEY_EPOCH_FACT = 'key_epoch'
 
 /** Null until an auth-service that knows of it has started. */
 export async function readKeyEpoch(db: Handle): Promise<string | null> {
-  const [fact] = await epochFact(db).execute({ name: FACT })
+  const [fact] = await epochFact(db).execute({ name: KEY_EPOCH_FACT })
   return fact === undefined ? null : (fact.value as string)
 }
 
@@ -35,15 +37,18 @@ export async function writeKeyEpoch(db: Handle, epoch: string): Promise<void> {
   const before = await readKeyEpoch(db)
   await stampEpoch(db, before ?? epoch)
   if (before === epoch) return
-  await db
-    .insert(installationFacts)
-    .values({ name: FACT, value: epoch })
-    .onConflictDoUpdate({ target: installationFacts.name, set: { value: epoch } })
+  await withTransaction(db, async (tx) => {
+    if (before !== null) recordEnding(tx, 'key_epoch', [{ id: before, orgId: null, to: { epoch } }])
+    await tx
+      .insert(installationFacts)
+      .values({ name: KEY_EPOCH_FACT, value: epoch })
+      .onConflictDoUpdate({ target: installationFacts.name, set: { value: epoch } })
+  })
 }
 
 /** With hosted auth, at a start: of several processes, the first one chooses it. */
 export async function beginInstallationEpoch(db: Handle): Promise<void> {
-  await db.insert(installationFacts).values({ name: FACT, value: newEpoch() }).onConflictDoNothing()
+  await db.insert(installationFacts).values({ name: KEY_EPOCH_FACT, value: newEpoch() }).onConflictDoNothing()
   const epoch = await readKeyEpoch(db)
   if (epoch !== null) await stampEpoch(db, epoch)
 }

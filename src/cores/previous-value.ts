@@ -2,6 +2,7 @@
 import type { apiTokens } from '../../db/schema.ts'
 import { ServiceError } from '../contracts/errors.ts'
 import type { MemberPrincipal } from './principal.ts'
+import type { EndedRow } from './record-ending.ts'
 
 type Row = Pick<
   typeof apiTokens.$inferSelect,
@@ -25,6 +26,26 @@ export const rotatedOut = (row: Row, until: Date) => ({
   previousUntil: until,
   previousLastUsedAt: row.lastUsedAt,
   lastUsedAt: null,
+})
+
+/** The new value with it: a lost tail would leave the old one as the only one there is. */
+export const rotatedEnding = (
+  before: Row & { readonly orgId: string; readonly id: string },
+  values: ReturnType<typeof rotatedOut> & {
+    readonly secretHash: string
+    readonly startsWith: string
+    readonly keyEpoch: string | null
+  },
+): EndedRow => ({
+  orgId: before.orgId,
+  id: before.id,
+  was: before.secretHash,
+  to: {
+    secretHash: values.secretHash,
+    startsWith: values.startsWith,
+    keyEpoch: values.keyEpoch,
+    previousUntil: values.previousUntil.toISOString(),
+  },
 })
 
 /** Whoever found a token that was rotated out must not keep what was made with it beyond its end. */

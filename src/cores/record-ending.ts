@@ -3,27 +3,19 @@
  * of them, is told of all that a transaction ends before it commits: a lost commit must not let anything live on unseen.
  */
 import type { Transaction } from '../../db/connect.ts'
+import type { EndedKind } from '../contracts/endings.ts'
 
-/** What ends by a row of its own. */
-const ENDED_KINDS = [
-  'session',
-  'api_token',
-  'grant',
-  'machine_credential',
-  'invitation',
-  'app_token',
-  'support_session',
-  'service_account',
-  'membership',
-] as const
-export type EndedKind = (typeof ENDED_KINDS)[number]
-
-export type Ending = {
-  readonly kind: EndedKind
+export type EndedRow = {
   readonly id: string
   /** Null for what belongs to a person alone. */
   readonly orgId: string | null
+  /** Of a value that was replaced: it ends again only where it is still the one. */
+  readonly was?: string
+  /** What took its place, by the names of the columns. */
+  readonly to?: Readonly<Record<string, string | null>>
 }
+
+export type Ending = EndedRow & { readonly kind: EndedKind }
 
 export type EndingKeeper = {
   /** All work of the transaction is done, and it has not committed: if this throws, nothing is ended. */
@@ -35,15 +27,13 @@ export type EndingKeeper = {
 const endings = new WeakMap<object, Ending[]>()
 
 /** Of rows that were live until now. */
-export function recordEnding(
-  tx: Transaction,
-  kind: EndedKind,
-  rows: readonly { readonly id: string; readonly orgId: string | null }[],
-): void {
+export function recordEnding(tx: Transaction, kind: EndedKind, rows: readonly EndedRow[]): void {
   if (rows.length === 0) return
   const known = endings.get(tx) ?? []
   endings.set(tx, known)
-  for (const { id, orgId } of rows) known.push({ kind, id, orgId })
+  // Of what may be whole rows, no more than this leaves the database.
+  for (const { id, orgId, was, to } of rows)
+    known.push({ kind, id, orgId, ...(was !== undefined && { was }), ...(to && { to }) })
 }
 
 export const endingsIn = (tx: Transaction): readonly Ending[] => endings.get(tx) ?? []

@@ -1,8 +1,16 @@
 /** `/healthz`: the process is alive. `/readyz`: the database is reachable and migrated. */
+import type { EndingsPromise } from '../contracts/endings.ts'
+
 export type Readiness = () => Promise<
   // `warnings`: what does not work although the process is ready; taking it out of service would mend nothing.
   // `work`: how this process learns of it, once that is known.
-  | { ready: true; work?: 'listening' | 'polling' | undefined; warnings?: readonly string[] }
+  // `endings`: what becomes of them when the database is lost.
+  | {
+      ready: true
+      work?: 'listening' | 'polling' | undefined
+      endings?: EndingsPromise | undefined
+      warnings?: readonly string[]
+    }
   | { ready: false; because: string }
 >
 
@@ -16,6 +24,7 @@ export async function answerHealth(path: string, readiness: Readiness): Promise<
     ? Response.json({
         status: 'ready',
         ...(state.work && { work: state.work }),
+        ...(state.endings && { endings: state.endings }),
         ...(state.warnings?.length && { warnings: state.warnings }),
       })
     : Response.json({ status: 'not ready', because: state.because }, { status: 503 })

@@ -418,6 +418,13 @@ const DEEDS: Record<AuditAction, Act> = {
     await as(admin)(endAccessSince, { since, user_id: member.userId })
     return { by: admin, subject: `${member.email} since ${since}: 1 API token` }
   },
+  'access.ended_again': async () => {
+    const { id } = await member.call(createApiToken, { name: unique('token') })
+    // Read from a journal after the database has lost the revocation.
+    const { db } = system.database
+    await endLost({ db, clock: system.clock.now }, [{ kind: 'api_token', orgId: org.id, id }])
+    return { by: 'svc', subject: `API token ${id}`, namesItself: true }
+  },
   'profile.changed': async (as) => {
     const name = unique('renamed')
     await as(member)(updateProfile, { name })

@@ -1,4 +1,5 @@
 /** `svc doctor`: checks everything a call needs, in the order in which it is needed. */
+import { ENDINGS_PROMISES, type EndingsPromise } from '../../contracts/endings.ts'
 import { ERRORS, ServiceError } from '../../contracts/errors.ts'
 import { USER_AGENT, VERSION } from '../client-version.ts'
 import type { CommandContext } from '../command-context.ts'
@@ -105,11 +106,12 @@ async function runChecks(ctx: CommandContext, report: (check: Check) => void): P
     }
     return [`${context.apiUrl.origin} is up (${ms} ms)`, { response, startedAt, ms }]
   })
-  const { work, warnings } = await readReadiness(new URL('/readyz', context.apiUrl), {
+  const { work, endings, warnings } = await readReadiness(new URL('/readyz', context.apiUrl), {
     timeoutMs: settings.timeoutMs,
     proxy,
   })
   if (work) report({ check: 'work', ok: true, message: WORK[work] })
+  if (endings) report({ check: 'endings', ok: true, message: ENDINGS_PROMISES[endings] })
   for (const message of warnings) report({ check: 'server', ok: false, message, hint: WARNING_HINT })
   await step('clock', async () => [clockMessage(health), undefined])
   const me = await step('token', async () => {
@@ -136,7 +138,11 @@ const WORK = {
 
 const WARNING_HINT = 'Whoever runs the server finds it in its log, with what to do.'
 
-type Readiness = { readonly work?: keyof typeof WORK; readonly warnings: readonly string[] }
+type Readiness = {
+  readonly work?: keyof typeof WORK
+  readonly endings?: EndingsPromise
+  readonly warnings: readonly string[]
+}
 
 /** Nothing of what it does not say, because it is older, or answers nobody outside, or has just started. */
 async function readReadiness(
@@ -146,9 +152,11 @@ async function readReadiness(
   try {
     const headers = { accept: 'application/json', 'user-agent': USER_AGENT }
     const { body } = await sendRequest(url, { method: 'GET', headers, ...options })
-    const { work, warnings } = JSON.parse(body) as { work?: unknown; warnings?: unknown }
+    const { work, endings, warnings } = JSON.parse(body) as Record<string, unknown>
+    const isPromise = typeof endings === 'string' && Object.hasOwn(ENDINGS_PROMISES, endings)
     return {
       ...((work === 'listening' || work === 'polling') && { work }),
+      ...(isPromise && { endings: endings as EndingsPromise }),
       warnings: Array.isArray(warnings) ? warnings.filter((one) => typeof one === 'string') : [],
     }
   } catch {

@@ -6,7 +6,8 @@ import { appTokenHash, appTokenPrefix, makeAppToken } from '../../trust/app-toke
 import { requireAppWriter } from '../apps/index.ts'
 import type { WithDirectory } from '../directory/index.ts'
 import { readKeyEpoch } from '../key-epoch.ts'
-import { endOfOverlap, rotatedOut } from '../previous-value.ts'
+import { recordEnding } from '../record-ending.ts'
+import { endOfOverlap, rotatedEnding, rotatedOut } from '../previous-value.ts'
 import { write, type Verb } from '../verb.ts'
 import { liveTokensOf, presentAppToken, subjectOf } from './app-token-rows.ts'
 
@@ -20,16 +21,14 @@ export const rotateAppToken: Verb<'rotateAppToken', WithDirectory> = write(
     if (!before) throw notFound()
     const token = makeAppToken(orgId)
     const now = clock()
-    const [row] = await tx
-      .update(appTokens)
-      .set({
-        ...rotatedOut(before, endOfOverlap(now, overlap_hours)),
-        secretHash: appTokenHash(token),
-        startsWith: appTokenPrefix(token),
-        keyEpoch,
-      })
-      .where(isToken)
-      .returning()
+    const values = {
+      ...rotatedOut(before, endOfOverlap(now, overlap_hours)),
+      secretHash: appTokenHash(token),
+      startsWith: appTokenPrefix(token),
+      keyEpoch,
+    }
+    const [row] = await tx.update(appTokens).set(values).where(isToken).returning()
+    recordEnding(tx, 'app_token_rotated', [rotatedEnding(before, values)])
     await audit('app.token_rotated', subjectOf(app, row!))
     return { ...presentAppToken(row!, now), token }
   },

@@ -40,7 +40,12 @@ const write = (statement: string, signal?: AbortSignal) =>
         address: async () => ({ host: '127.0.0.1', port: databases.port, ssl: 'disable' }),
         questionLogin: async () => undefined,
       },
-      dataKeys: { seal: () => '', open: () => PASSWORD, keyFor: () => new Uint8Array() },
+      dataKeys: {
+        seal: () => '',
+        open: () => PASSWORD,
+        sealerFor: undefined as never,
+        keyFor: () => new Uint8Array(),
+      },
     },
     row,
     (queries) => queries.query(statement),

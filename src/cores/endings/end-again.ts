@@ -1,29 +1,38 @@
 /** Ends what was ended before and may live again: a commit that nobody knows of, or one that the database has lost. */
 import type { Transaction } from '../../../db/connect.ts'
-import { and, eq, inArray, isNull } from '../../../db/drizzle.ts'
+import { and, eq, gt, inArray, isNull, or, sql } from '../../../db/drizzle.ts'
 import {
   apiTokens,
   appTokens,
+  installationFacts,
   invitations,
   machineAgentCredentials,
+  machineAgents,
   memberships,
+  passwords,
   platformAccessGrants,
   sessions,
   supportSessions,
   workloadBindings,
 } from '../../../db/schema.ts'
+import { ENDED_KINDS, type EndedKind } from '../../contracts/endings.ts'
 import { revokeApiTokens } from '../api-tokens/index.ts'
 import { endSessions, revokeInvitations } from '../credentials/index.ts'
 import type { Clock } from '../dependencies.ts'
-import { endGrants } from '../grants/index.ts'
-import { revokeCredentials } from '../machine-agents/index.ts'
+import { endGrants, type EndReason } from '../grants/index.ts'
+import { KEY_EPOCH_FACT } from '../key-epoch.ts'
+import { endMachineAgent, revokeCredentials } from '../machine-agents/index.ts'
 import { endAccess } from '../organizations/index.ts'
-import { endingsIn, recordEnding, type EndedKind, type Ending } from '../record-ending.ts'
+import { endingsIn, recordEnding, type EndedRow, type Ending } from '../record-ending.ts'
 
 type EndAgain = (
   tx: Transaction,
   clock: Clock,
-  which: { readonly orgId: string | null; readonly ids: readonly string[] },
+  which: {
+    readonly orgId: string | null
+    readonly ids: readonly string[]
+    readonly rows: readonly EndedRow[]
+  },
 ) => Promise<unknown>
 
 /** Each as it ends by itself, with all that ends with it. Whatever is ended already stays as it is. */
@@ -31,7 +40,14 @@ const END_AGAIN: { readonly [Kind in EndedKind]: EndAgain } = {
   session: (tx, clock, { ids }) => endSessions(tx, clock, inArray(sessions.id, [...ids])),
   api_token: (tx, clock, { orgId, ids }) =>
     revokeApiTokens(tx, clock, and(eq(apiTokens.orgId, orgId!), inArray(apiTokens.id, [...ids]))),
-  grant: (tx, clock, { ids }) => endGrants(tx, clock, inArray(platformAccessGrants.id, [...ids]), 'revoked'),
+  async grant(tx, clock, { rows }) {
+    for (const [reason, of] of Map.groupBy(rows, ({ to }) => to!.reason as EndReason)) {
+      // Another has taken its place, or its keys are gone; what else there is to end, its credential ends.
+      if (ENDS_WITH_ANOTHER.has(reason)) continue
+      const ids = of.map(({ id }) => id)
+      await endGrants(tx, clock, inArray(platformAccessGrants.id, ids), reason)
+    }
+  },
   machine_credential: (tx, clock, { ids }) =>
     revokeCredentials(tx, clock, inArray(machineAgentCredentials.id, [...ids])),
   invitation: (tx, clock, { orgId, ids }) =>
@@ -66,7 +82,102 @@ const END_AGAIN: { readonly [Kind in EndedKind]: EndAgain } = {
       .where(and(eq(memberships.orgId, orgId!), inArray(memberships.id, [...ids])))
     for (const member of living) await endAccess(tx, clock, member, null)
   },
+  async machine_agent(tx, clock, { ids }) {
+    const living = await tx
+      .select()
+      .from(machineAgents)
+      .where(and(inArray(machineAgents.id, [...ids]), isNull(machineAgents.removedAt)))
+      .orderBy(machineAgents.id)
+      .for('update')
+    for (const agent of living) await endMachineAgent(tx, clock, agent)
+  },
+  async machine_credential_rotated(tx, clock, { orgId, rows }) {
+    for (const { id, to } of rows) {
+      const expiresAt = new Date(to!.expiresAt!)
+      const isLonger = and(
+        eq(machineAgentCredentials.id, id),
+        isNull(machineAgentCredentials.revokedAt),
+        or(isNull(machineAgentCredentials.expiresAt), gt(machineAgentCredentials.expiresAt, expiresAt)),
+      )
+      if (expiresAt <= clock()) await revokeCredentials(tx, clock, isLonger)
+      else {
+        const shortened = await tx
+          .update(machineAgentCredentials)
+          .set({ expiresAt })
+          .where(isLonger)
+          .returning({ id: machineAgentCredentials.id })
+        recordEnding(
+          tx,
+          'machine_credential_rotated',
+          shortened.map((one) => ({ ...one, orgId, to: to! })),
+        )
+      }
+    }
+  },
+  async password(tx, clock, { rows }) {
+    for (const { id, orgId, was, to } of rows) {
+      const changed = await tx
+        .update(passwords)
+        .set({ hash: to!.hash!, changedAt: clock() })
+        .where(and(eq(passwords.userId, id), eq(passwords.hash, was!)))
+        .returning({ id: passwords.userId })
+      recordEnding(
+        tx,
+        'password',
+        changed.map((one) => ({ ...one, orgId, was: was!, to: to! })),
+      )
+    }
+  },
+  async key_epoch(tx, _clock, { rows }) {
+    for (const { id, to } of rows) {
+      const isStill = and(eq(installationFacts.name, KEY_EPOCH_FACT), eq(installationFacts.value, id))
+      const changed = await tx
+        .update(installationFacts)
+        .set({ value: to!.epoch })
+        .where(isStill)
+        .returning({ name: installationFacts.name })
+      recordEnding(
+        tx,
+        'key_epoch',
+        changed.map(() => ({ id, orgId: null, to: to! })),
+      )
+    }
+  },
+  api_token_rotated: (tx, clock, which) => rotatedAgain('api_token_rotated')(tx, clock, which),
+  app_token_rotated: (tx, clock, which) => rotatedAgain('app_token_rotated')(tx, clock, which),
 }
+
+const ENDS_WITH_ANOTHER: ReadonlySet<EndReason> = new Set(['credential_revoked', 'keys_rotated'])
+
+const VALUES = { api_token_rotated: apiTokens, app_token_rotated: appTokens } as const
+
+/** As `rotatedOut` has it, by what the row has now. */
+const rotatedAgain =
+  (kind: keyof typeof VALUES): EndAgain =>
+  async (tx, _clock, { rows }) => {
+    const table = VALUES[kind] as typeof apiTokens
+    for (const { orgId, id, was, to } of rows) {
+      const rotated = await tx
+        .update(table)
+        .set({
+          secretHash: to!.secretHash!,
+          startsWith: to!.startsWith!,
+          keyEpoch: to!.keyEpoch!,
+          previousHash: sql`${table.secretHash}`,
+          previousStartsWith: sql`${table.startsWith}`,
+          previousUntil: new Date(to!.previousUntil!),
+          previousLastUsedAt: sql`${table.lastUsedAt}`,
+          lastUsedAt: null,
+        })
+        .where(and(eq(table.orgId, orgId!), eq(table.id, id), eq(table.secretHash, was!)))
+        .returning({ id: table.id, orgId: table.orgId })
+      recordEnding(
+        tx,
+        kind,
+        rotated.map((one) => ({ ...one, was: was!, to: to! })),
+      )
+    }
+  }
 
 /** Which of them lived, and what ended with them. The caller writes the audit rows. */
 export async function endAgain(
@@ -75,9 +186,10 @@ export async function endAgain(
   endings: readonly Ending[],
 ): Promise<readonly Ending[]> {
   const before = endingsIn(tx).length
-  for (const [kind, ofKind] of Map.groupBy(endings, (one) => one.kind)) {
-    for (const [orgId, own] of Map.groupBy(ofKind, (one) => one.orgId)) {
-      await END_AGAIN[kind](tx, clock, { orgId, ids: own.map(({ id }) => id) })
+  const byKind = Map.groupBy(endings, (one) => one.kind)
+  for (const kind of Object.keys(ENDED_KINDS) as EndedKind[]) {
+    for (const [orgId, rows] of Map.groupBy(byKind.get(kind) ?? [], (one) => one.orgId)) {
+      await END_AGAIN[kind](tx, clock, { orgId, ids: rows.map(({ id }) => id), rows })
     }
   }
   return endingsIn(tx).slice(before)

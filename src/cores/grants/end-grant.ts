@@ -45,7 +45,11 @@ export async function endGrants(
     .set({ revokedAt: clock(), revokedReason: reason })
     .where(and(which, isNull(platformAccessGrants.revokedAt)))
     .returning()
-  recordEnding(tx, 'grant', rows)
+  recordEnding(
+    tx,
+    'grant',
+    rows.map(({ id, orgId }) => ({ id, orgId, to: { reason } })),
+  )
   const ids = rows.map(({ id }) => id)
   if (ids.length > 0) await tx.delete(oauthArtifacts).where(inArray(oauthArtifacts.grantId, ids))
   return rows

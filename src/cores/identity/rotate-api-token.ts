@@ -4,7 +4,8 @@ import { apiTokens } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
 import { apiTokenHash, makeApiToken, tokenPrefix } from '../../trust/api-token.ts'
 import { isMadeWith } from '../api-tokens/index.ts'
-import { endOfOverlap, refuseOutliving, rotatedOut } from '../previous-value.ts'
+import { recordEnding } from '../record-ending.ts'
+import { endOfOverlap, refuseOutliving, rotatedEnding, rotatedOut } from '../previous-value.ts'
 import { write, type Verb } from '../verb.ts'
 import { isLive, presentApiToken, type TokenDeps } from './api-token-rows.ts'
 
@@ -27,17 +28,18 @@ export const rotateApiToken: Verb<'rotateApiToken', TokenDeps> = write(
     refuseOutliving(member, before.expiresAt)
     const token = makeApiToken()
     const now = clock()
+    const values = {
+      ...rotatedOut(before, endOfOverlap(now, overlap_hours)),
+      secretHash: apiTokenHash(context, token),
+      startsWith: tokenPrefix(token),
+      keyEpoch: context.keyEpoch,
+    }
     const [row] = await tx
       .update(apiTokens)
-      .set({
-        ...rotatedOut(before, endOfOverlap(now, overlap_hours)),
-        secretHash: apiTokenHash(context, token),
-        startsWith: tokenPrefix(token),
-        keyEpoch: context.keyEpoch,
-        rotatedAt: now,
-      })
+      .set({ ...values, rotatedAt: now })
       .where(isOwn)
       .returning()
+    recordEnding(tx, 'api_token_rotated', [rotatedEnding(before, values)])
     await audit('token.rotated', `${row!.name} (${row!.startsWith}…)`)
     return { ...presentApiToken(row!, member.userName, now), token }
   },

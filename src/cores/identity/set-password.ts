@@ -3,6 +3,7 @@ import { and, eq, inArray } from '../../../db/drizzle.ts'
 import type { Transaction } from '../../../db/connect.ts'
 import { mailedLinks, passwords } from '../../../db/schema.ts'
 import { endByCause } from '../credentials/index.ts'
+import { recordEnding } from '../record-ending.ts'
 import { recordAudit, type AuditActor } from '../record-audit.ts'
 import type { Clock } from '../dependencies.ts'
 import { RESET_PURPOSES } from './mailed-links.ts'
@@ -15,7 +16,11 @@ export async function setPassword(
   hash: string,
   { exceptSessionId, subject }: { exceptSessionId?: string | undefined; subject?: string } = {},
 ): Promise<void> {
-  await tx.update(passwords).set({ hash, changedAt: clock() }).where(eq(passwords.userId, actor.userId))
+  const isTheirs = eq(passwords.userId, actor.userId)
+  const [before] = await tx.select({ hash: passwords.hash }).from(passwords).where(isTheirs).for('update')
+  await tx.update(passwords).set({ hash, changedAt: clock() }).where(isTheirs)
+  if (before)
+    recordEnding(tx, 'password', [{ id: actor.userId, orgId: actor.orgId, was: before.hash, to: { hash } }])
   await endByCause(tx, clock, { cause: 'password_set', userId: actor.userId, exceptSessionId })
   await tx
     .delete(mailedLinks)

@@ -4,6 +4,7 @@ import { machineAgentCredentials } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
 import { isMadeWith } from '../api-tokens/index.ts'
 import type { LivenessDeps } from '../grants/index.ts'
+import { recordEnding } from '../record-ending.ts'
 import { endOfOverlap, refuseOutliving } from '../previous-value.ts'
 import { write, type Verb } from '../verb.ts'
 import {
@@ -44,13 +45,11 @@ export const rotateMachineAgentCredential: Verb<'rotateMachineAgentCredential', 
     await revokeCredentials(tx, clock, isBeforeIt)
     const { credential, secret } = await insertCredential(tx, context, member, agent.id, public_key, before)
     const until = endOfOverlap(clock(), overlap_hours)
-    await tx
-      .update(machineAgentCredentials)
-      .set({
-        replacedBy: credential.id,
-        expiresAt: before.expiresAt && before.expiresAt < until ? before.expiresAt : until,
-      })
-      .where(isIt)
+    const expiresAt = before.expiresAt && before.expiresAt < until ? before.expiresAt : until
+    await tx.update(machineAgentCredentials).set({ replacedBy: credential.id, expiresAt }).where(isIt)
+    recordEnding(tx, 'machine_credential_rotated', [
+      { orgId, id: before.id, to: { expiresAt: expiresAt.toISOString() } },
+    ])
     // With its tokens, which nobody can tell from those of others.
     if (overlap_hours === 0) await revokeCredentials(tx, clock, isIt)
     await audit('machine_agent.credential_rotated', `${agent.name} (${credential.startsWith}…)`)

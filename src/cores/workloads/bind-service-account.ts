@@ -5,6 +5,7 @@ import { makeId } from '../../contracts/ids.ts'
 import { WORKLOAD_BINDINGS_PER_APP } from '../../contracts/limits.ts'
 import type { Principal } from '../../contracts/operation.ts'
 import { requireAppReader, type App } from '../apps/index.ts'
+import { recordEnding } from '../record-ending.ts'
 import { recordAudit } from '../record-audit.ts'
 import type { Transaction } from '../../../db/connect.ts'
 import type { WithDirectory } from '../directory/index.ts'
@@ -37,6 +38,7 @@ export const bindServiceAccount: Verb<'bindServiceAccount', WithDirectory & Bind
     return transaction(async ({ tx, member, audit }) => {
       await lockBindings(tx, app)
       for (const ended of await endOthers(tx, app.orgId, named, askedAt)) {
+        recordEnding(tx, 'service_account', [ended])
         await recordAudit(tx, clock, ended.orgId === app.orgId ? member : bySvc(member), {
           orgId: ended.orgId,
           action: 'app.service_account_unbound',
