@@ -12,6 +12,7 @@ import type { ClientKind } from '../../src/contracts/grants.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import { CONNECTOR_SECONDS } from '../../src/contracts/limits.ts'
 import type { Algorithm } from '../../src/trust/signature.ts'
+import { makeRefreshToken } from '../../src/trust/refresh-token.ts'
 import { GRANT_PROFILE, JWT_BEARER, registerAssertionGrant } from './assertion-grant.ts'
 import { normalizeClientMetadata } from './client-metadata.ts'
 import type { ConnectorDeps } from './dependencies.ts'
@@ -41,6 +42,7 @@ export function createProvider(deps: ConnectorDeps): Provider {
   // Safe: `pinAddress` has overwritten every forwarded header before the library sees the request.
   provider.proxy = true
   intersectRefreshScopes(provider)
+  sayGrantInRefreshTokens(deps, provider)
   const client = provider.Client.prototype as unknown as ClientRules
   client.redirectUriAllowed = function allowed(value) {
     return redirectUriMatches(this.redirectUris ?? [], value, deps.loopbackPorts)
@@ -58,6 +60,19 @@ export function createProvider(deps: ConnectorDeps): Provider {
   }
   registerMachineGrant(deps, provider)
   return provider
+}
+
+/** For the case that the database loses the row of one: see lost-refresh.ts. */
+function sayGrantInRefreshTokens(deps: ConnectorDeps, provider: Provider): void {
+  const model = provider.RefreshToken.prototype as unknown as {
+    grantId?: string
+    generateTokenId(): string
+  }
+  const random = Reflect.get(model, 'generateTokenId')
+  model.generateTokenId = function generate() {
+    const facts = { grantId: this.grantId!, issuedAt: deps.clock() }
+    return makeRefreshToken(deps.keyFor('refresh-token'), random.call(this), facts)
+  }
 }
 
 const isSameHash = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b)

@@ -17,6 +17,7 @@ import { withTransaction } from '../../src/cores/transaction.ts'
 import { keyedHash } from '../../src/trust/keyed-hash.ts'
 import { clientAdapter, UNUSED_METHODS } from './registered-clients.ts'
 import type { ConnectorDeps } from './dependencies.ts'
+import { recoverLostRefresh } from './lost-refresh.ts'
 import { isStorable } from './is-storable.ts'
 
 /** What the library's grant has no fields for; set around `grant.save()`. */
@@ -131,8 +132,10 @@ function artifactAdapter(deps: ConnectorDeps, kind: string): Adapter {
       await upsertArtifact(db).execute({ id: idOf(value), kind, ...row, expiresAt })
     },
     async find(value) {
-      const [row] = await artifactById(db).execute({ id: idOf(value) })
-      return read(row, value)
+      const id = idOf(value)
+      const [row] = await artifactById(db).execute({ id })
+      const isLost = !row && kind === 'RefreshToken'
+      return read(isLost ? await recoverLostRefresh(deps, value, id) : row, value)
     },
     async findByUid(uid) {
       const [row] = await db

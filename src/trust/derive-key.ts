@@ -18,6 +18,7 @@ export type KeyPurpose =
   | 'page-forms'
   | 'operator-page'
   | 'oauth-artifact'
+  | 'refresh-token'
   | 'assertion-use'
   | 'oauth-cookies'
   | 'consent'

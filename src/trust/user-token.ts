@@ -8,7 +8,7 @@ export type UserTokens = ReturnType<typeof userTokens>
 
 export const USER_TOKEN_TYPE = CREDENTIAL_KINDS.session.type
 
-const Claims = z.object({ sub: z.string(), sid: z.string(), gen: z.int(), exp: z.number() })
+const Claims = z.object({ sub: z.string(), sid: z.string(), gen: z.int(), iat: z.number(), exp: z.number() })
 
 export const CLI_TOKEN_TYPE = CREDENTIAL_KINDS.cli_session.type
 
@@ -24,11 +24,15 @@ export function userTokens(key: Uint8Array, issuer: string, typ: string = USER_T
   return {
     sign: (claims: UserClaims, issuedAt: Date, expiresAt: Date): Promise<string> =>
       jwt.sign({ sub: claims.userId, sid: claims.sessionId, gen: claims.generation }, issuedAt, expiresAt),
-    async verify(token: string, now: Date): Promise<(UserClaims & { expiresAt: Date }) | undefined> {
+    async verify(
+      token: string,
+      now: Date,
+    ): Promise<(UserClaims & { issuedAt: Date; expiresAt: Date }) | undefined> {
       const claims = Claims.safeParse(await jwt.verify(token, now))
       if (!claims.success) return undefined
-      const { sub, sid, gen, exp } = claims.data
-      return { userId: sub, sessionId: sid, generation: gen, expiresAt: new Date(exp * 1000) }
+      const { sub, sid, gen, iat, exp } = claims.data
+      const [issuedAt, expiresAt] = [new Date(iat * 1000), new Date(exp * 1000)]
+      return { userId: sub, sessionId: sid, generation: gen, issuedAt, expiresAt }
     },
   }
 }

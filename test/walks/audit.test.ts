@@ -99,6 +99,7 @@ import { cancelLoad, startLoad } from '../../src/contracts/loads.ts'
 import { createTicket, changeTicketStatus, replyToTicket } from '../../src/contracts/tickets.ts'
 import { createApiToken, revokeApiToken, rotateApiToken } from '../../src/contracts/tokens.ts'
 import { bindServiceAccount, unbindServiceAccount } from '../../src/contracts/workloads.ts'
+import { endLost } from '../../src/cores/endings/index.ts'
 import { mailboxOf, unsubscribeToken } from '../../src/cores/notifications/subscriptions/unsubscribe-token.ts'
 import {
   newAssistant,
@@ -421,8 +422,9 @@ const DEEDS: Record<AuditAction, Act> = {
   'access.ended_again': async () => {
     const { id } = await member.call(createApiToken, { name: unique('token') })
     // Read from a journal after the database has lost the revocation.
-    const { db } = system.database
-    await endLost({ db, clock: system.clock.now }, [{ kind: 'api_token', orgId: org.id, id }])
+    await endLost({ db: system.db, clock: () => system.clock.now() }, [
+      { kind: 'api_token', orgId: org.id, id },
+    ])
     return { by: 'svc', subject: `API token ${id}`, namesItself: true }
   },
   'profile.changed': async (as) => {

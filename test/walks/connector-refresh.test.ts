@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { and, eq } from '../../db/drizzle.ts'
 import { oauthArtifacts, platformAccessGrants } from '../../db/schema.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
+import { newTimeline, updateTimeline, wentBack } from '../../src/cores/endings/timeline.ts'
 import {
   newAssistant,
   startListeningSystem,
@@ -203,4 +204,103 @@ describe('revocation', () => {
     expect((await whoami(system, tokens.access)).status).toBe(200)
     expect((await assistant.refresh(tokens.refresh)).status).toBe(200)
   })
+})
+
+/** An asynchronous primary has died: what it had last is gone, and a process has recorded that. */
+describe.each([
+  ['with a grace', () => system],
+  ['without one', () => strict],
+])('after a lost tail, %s', (_, where) => {
+  let assistant: Assistant
+  let tokens: Tokens
+  let saved: Awaited<ReturnType<typeof familyOf>>
+  let from = 0
+  beforeEach(async () => {
+    ;({ assistant, tokens } = await connectIn(where()))
+    where().clock.advance(600)
+    saved = await familyOf(tokens)
+    from = where().clock.now().getTime()
+    where().clock.advance(10)
+  })
+
+  /** The family as it was saved, whatever came after. */
+  async function loseTail(): Promise<void> {
+    const { db, clock } = where()
+    for (const row of await familyOf(tokens))
+      await db.delete(oauthArtifacts).where(eq(oauthArtifacts.id, row.id))
+    await db.insert(oauthArtifacts).values(saved)
+    clock.advance(10)
+    await updateTimeline(
+      db,
+      (before) => wentBack({ ...before, aliveAt: from }, { timeline: null, changes: 0, now: clock.now() }),
+      newTimeline(clock.now()),
+    )
+    clock.advance(20)
+  }
+  const refresh = async (token: string) => tokensIn(await assistant.refresh(token))
+  const isOver = async (...all: string[]) => {
+    for (const token of all) expect(await assistant.refresh(token)).toMatchObject(INVALID_GRANT)
+    expect(await reasonOf(tokens)).toBe('reuse_detected')
+  }
+
+  test('the last token goes on, once, with its grant; the one before it is spent', async () => {
+    const second = await refresh(tokens.refresh)
+    await loseTail()
+    const third = await refresh(second.refresh)
+    expect(third.grantId).toBe(tokens.grantId)
+    expect((await whoami(where(), third.access)).status).toBe(200)
+    const fourth = await refresh(third.refresh)
+    expect((await whoami(where(), fourth.access)).status).toBe(200)
+    // A thief with the first, which the database had forgotten to be spent.
+    await isOver(tokens.refresh, fourth.refresh)
+  })
+
+  test('of several that were lost, the second that comes ends the family', async () => {
+    const second = await refresh(tokens.refresh)
+    const third = await refresh(second.refresh)
+    await loseTail()
+    const stolen = await refresh(second.refresh)
+    await isOver(third.refresh, stolen.refresh)
+  })
+
+  test('whoever went on with an older one since has it with somebody else: both lose it', async () => {
+    const second = await refresh(tokens.refresh)
+    await loseTail()
+    const stolen = await refresh(tokens.refresh)
+    await isOver(second.refresh, stolen.refresh)
+  })
+
+  test('one of an ended grant stays dead, and so does one that was made up or belongs to another client', async () => {
+    const second = await refresh(tokens.refresh)
+    await loseTail()
+    const other = newAssistant(where(), await preRegistered(where()))
+    expect(await other.refresh(second.refresh)).toMatchObject(INVALID_GRANT)
+    for (const forged of forgeries(second.refresh))
+      expect(await assistant.refresh(forged)).toMatchObject(INVALID_GRANT)
+    await assistant.revoke(tokens.refresh)
+    expect(await assistant.refresh(second.refresh)).toMatchObject(INVALID_GRANT)
+    expect(await reasonOf(tokens)).toBe('token_revoked')
+  })
+
+  test('of one that was issued outside of the tail the row is missing for another reason: refused, and nothing ends', async () => {
+    where().clock.advance(-3600)
+    const early = await refresh(tokens.refresh)
+    where().clock.advance(3600)
+    await loseTail()
+    expect(await assistant.refresh(early.refresh)).toMatchObject(INVALID_GRANT)
+    expect((await assistant.refresh(tokens.refresh)).status).toBe(200)
+  })
+
+  /** With another time, another grant, without the rest, or by a version that said nothing of it. */
+  function forgeries(token: string): string[] {
+    const [random, seconds, grantId, mac] = token.split('.') as [string, string, string, string]
+    return [
+      [random, (Number.parseInt(seconds, 36) + 1).toString(36), grantId, mac],
+      [random, seconds, `${grantId}x`, mac],
+      [`${random}x`, seconds, grantId, mac],
+      [random, seconds, grantId, mac.slice(1)],
+      [random, seconds, grantId, ''],
+      [random],
+    ].map((parts) => parts.join('.'))
+  }
 })

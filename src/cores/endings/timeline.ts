@@ -1,30 +1,10 @@
-/**
- * What the database knows of its own past: on which timeline of the server it was when a process last looked, until when it
- * was alive there, and the tails that it may have lost. A row, so that it goes back with everything else.
- */
+/** Writes what the database knows of its own past: that it is alive, and that it has gone back. */
 import { randomBytes } from 'node:crypto'
 import type { Handle, Sql, Transaction } from '../../../db/connect.ts'
 import { eq, sql } from '../../../db/drizzle.ts'
 import { installationFacts } from '../../../db/schema.ts'
-import { preparedQuery } from '../prepared-query.ts'
-import { TIMELINE_FACT } from '../timeline-fact.ts'
+import { TIMELINE_FACT, type Timeline } from '../timeline.ts'
 import { withTransaction } from '../transaction.ts'
-
-/** What was acknowledged in between may be gone. Times in milliseconds. */
-export type LostTail = { readonly from: number; readonly until: number }
-
-export type Timeline = {
-  /** Another one begins where somebody has gone back on purpose: nothing of before is compared with it. */
-  readonly lineage: string
-  /** Of the server; null where it does not say. */
-  readonly timeline: string | null
-  /** How often it has gone back. */
-  readonly changes: number
-  /** Grows with every look of every process. */
-  readonly beat: number
-  readonly aliveAt: number
-  readonly lost: readonly LostTail[]
-}
 
 export type Position = { readonly timeline: string; readonly at: bigint }
 
@@ -48,19 +28,6 @@ export async function readPosition(query: Sql['query']): Promise<Position | null
 
 /** Not allowed, not supported, not there, not in this state. */
 const UNTOLD = new Set(['42501', '0A000', '42883', '55000'])
-
-const fact = preparedQuery((db) =>
-  db
-    .select({ value: installationFacts.value })
-    .from(installationFacts)
-    .where(eq(installationFacts.name, sql.placeholder('name')))
-    .prepare('timeline_fact'),
-)
-
-export async function readTimeline(db: Handle): Promise<Timeline | undefined> {
-  const [row] = await fact(db).execute({ name: TIMELINE_FACT })
-  return row?.value as Timeline | undefined
-}
 
 /** Changes it under its lock. */
 export const updateTimeline = (
@@ -118,14 +85,4 @@ export async function recordRestore(db: Handle, now: Date): Promise<void> {
     lost: [],
   })
   await updateTimeline(db, restored, newTimeline(now))
-}
-
-/** Clocks of processes differ by so much, and times in tokens are whole seconds. */
-const TOLERANCE_MS = 5_000
-
-/** The tail in which something was made at this time, if it may be lost. */
-export async function lostTailOf(db: Handle, madeAt: Date): Promise<LostTail | undefined> {
-  const at = madeAt.getTime()
-  const lost = (await readTimeline(db))?.lost ?? []
-  return lost.findLast(({ from, until }) => at >= from - TOLERANCE_MS && at <= until + TOLERANCE_MS)
 }

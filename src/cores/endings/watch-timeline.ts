@@ -12,16 +12,9 @@ import { ServiceError } from '../../contracts/errors.ts'
 import type { Clock, Log } from '../dependencies.ts'
 import { addEndingKeeper, type Ending } from '../record-ending.ts'
 import { endLost } from './end-lost.ts'
+import { readTimeline, type Timeline } from '../timeline.ts'
 import type { EndingsJournal } from './journal.ts'
-import {
-  newTimeline,
-  readPosition,
-  readTimeline,
-  updateTimeline,
-  wentBack,
-  type Position,
-  type Timeline,
-} from './timeline.ts'
+import { newTimeline, readPosition, updateTimeline, wentBack, type Position } from './timeline.ts'
 
 export type TimelineWatch = {
   /** What is promised of endings now, by what all processes have. */

@@ -10,6 +10,7 @@ import type { Keys, Storage } from '../dependencies.ts'
 import { recordAudit } from '../record-audit.ts'
 import { recordEnding } from '../record-ending.ts'
 import { withTransaction } from '../transaction.ts'
+import { mayHaveLost } from './lost-rotation.ts'
 import { cliLoginHash, type CliLogin } from './cli-logins.ts'
 
 export type CliDeps = Storage & Keys & { readonly cliTokens: CliTokens }
@@ -136,8 +137,8 @@ export async function refreshCliSession(
   return withTransaction(deps.db, async (tx) => {
     const session = await lockLive(tx, deps, claims.sessionId)
     if (session?.userId !== claims.userId) return 'invalid_grant'
-    if (claims.generation === session.generation) {
-      const generation = session.generation + 1
+    if (claims.generation === session.generation || (await mayHaveLost(tx, session, claims))) {
+      const generation = claims.generation + 1
       await tx
         .update(sessions)
         .set({ generation, rotatedAt: now, lastUsedAt: now })

@@ -22,6 +22,7 @@ import { recordEnding } from '../record-ending.ts'
 import { callLimitValues, countingCall, notCounting, type Counting } from '../count-call.ts'
 import { countGrantCall, findLiveGrant, grantedScopes, touchGrant } from '../grants/index.ts'
 import { findLiveSupportSession } from '../support-sessions/index.ts'
+import { mayHaveLost } from './lost-rotation.ts'
 import { preparedQuery } from '../prepared-query.ts'
 import { withTransaction } from '../transaction.ts'
 import { scopesOf } from './api-token-rows.ts'
@@ -94,7 +95,7 @@ async function validateUser(deps: ValidationDeps, { token, organization, audienc
   })
   if (!row) throw refused()
   const { session, user } = row
-  if (!isCurrent(session, claims.generation, now)) {
+  if (!isCurrent(session, claims.generation, now) && !(await isLostRotation(deps, session, claims))) {
     await endReplayedSession(deps, session, user, requestId)
     throw refused()
   }
@@ -227,6 +228,21 @@ function isCurrent(session: Session, generation: number, now: Date): boolean {
   if (generation === session.generation) return true
   const graceEnds = session.rotatedAt.getTime() + SESSION_ROTATION_GRACE_SECONDS * 1000
   return generation === session.generation - 1 && now.getTime() < graceEnds
+}
+
+/** Its rotation was lost with the database's tail: the session goes on from there. */
+async function isLostRotation(
+  { db, clock }: ValidationDeps,
+  session: Session,
+  { generation, issuedAt }: { readonly generation: number; readonly issuedAt: Date },
+): Promise<boolean> {
+  if (!(await mayHaveLost(db, session, { generation, issuedAt }))) return false
+  const [mine] = await db
+    .update(sessions)
+    .set({ generation, rotatedAt: clock() })
+    .where(and(eq(sessions.id, session.id), eq(sessions.generation, session.generation)))
+    .returning({ id: sessions.id })
+  return mine !== undefined
 }
 
 /** An outdated token after its grace is held by two; nobody can tell which of them is honest, so both lose it. */
