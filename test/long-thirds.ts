@@ -48,6 +48,7 @@ export const SECONDS: Readonly<Record<string, number>> = {
   'test/long/kill-one-process-run.test.ts': 40,
   'test/long/kill-pipelines.test.ts': 60,
   'test/long/lost-database.test.ts': 15,
+  'test/long/lost-tail.test.ts': 90,
   'test/long/mcp-load.test.ts': 60,
   'test/long/model-flood.test.ts': 60,
   'test/long/neighbors.test.ts': 90,

@@ -1,0 +1,299 @@
+/**
+ * A Postgres that loses the last of what it had acknowledged, as an asynchronous cluster does when its primary dies: what was
+ * revoked stays revoked with a journal, refresh chains go on, and without a journal nobody was promised that.
+ */
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { connect, type Connection } from '../../db/connect.ts'
+import { migrate } from '../../db/migrate.ts'
+import { readMigrations } from '../../db/read-migrations.ts'
+import { createAppToken, revokeAppToken, rotateAppToken } from '../../src/contracts/app-tokens.ts'
+import { createApp } from '../../src/contracts/apps.ts'
+import { listAudit } from '../../src/contracts/audit.ts'
+import { revokeGrant } from '../../src/contracts/grants.ts'
+import { removeMember } from '../../src/contracts/members.ts'
+import { pushLogs } from '../../src/contracts/logs.ts'
+import { changePassword, whoAmI } from '../../src/contracts/people.ts'
+import { signInWithPassword, signOut } from '../../src/contracts/sessions.ts'
+import { revokeApiToken, rotateApiToken } from '../../src/contracts/tokens.ts'
+import { recordRestore } from '../../src/cores/endings/index.ts'
+import {
+  newAssistant,
+  preRegistered,
+  startListeningSystem,
+  tokensIn,
+  whoami,
+  type ListeningSystem,
+} from '../support/assistant.ts'
+import { renew, signInCli, tokensOf } from '../support/cli-login.ts'
+import { makeApiToken, makeMember, makeOrganization, PASSWORD, signedIn, unique } from '../support/make.ts'
+import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+
+let server: TestPostgres
+let folder: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-lost-tail-'))
+  server = await startPostgres()
+  const { sql, close } = await connect({ url: server.url })
+  await migrate(sql, await readMigrations(fileURLToPath(new URL('../../db/migrations', import.meta.url))))
+  await close()
+})
+afterAll(async () => {
+  await server?.stop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+const stops: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const stop of stops.splice(0).toReversed()) await stop()
+})
+
+let secrets: Record<string, string>
+beforeEach(() => {
+  secrets = {
+    DATA_KEY: randomBytes(32).toString('hex'),
+    ACTOR_ASSERTION_SECRET: randomBytes(32).toString('hex'),
+  }
+})
+
+type Process = ListeningSystem & { readonly connection: Connection; readonly end: () => Promise<void> }
+
+async function startProcess(journal: string | undefined): Promise<Process> {
+  const connection = await connect({ url: server.url })
+  const env = {
+    ...secrets,
+    SVC_SERVICES: 'api-gateway,auth-service,mcp-server,deploy-api',
+    ...(journal !== undefined && { ENDINGS_JOURNAL: join(folder, journal) }),
+  }
+  const system = await startListeningSystem(env, { connection }).catch(async (error: unknown) => {
+    await connection.close()
+    throw error
+  })
+  let hasEnded = false
+  const end = async () => {
+    if (hasEnded) return
+    hasEnded = true
+    await system.stop()
+    await connection.close()
+  }
+  stops.push(end)
+  return { ...system, db: connection.db, connection, end }
+}
+
+const promiseOf = async (process: Process) =>
+  ((await (await fetch(`${process.origin}/readyz`)).json()) as { endings?: string }).endings
+
+/** Everything of one organization that can be used, each with how to end it. */
+async function furnish(system: Process) {
+  const org = await makeOrganization(system)
+  const [leaver, signer, changer] = [
+    await makeMember(system, org, 'viewer'),
+    await makeMember(system, org, 'viewer'),
+    await makeMember(system, org, 'viewer'),
+  ]
+  const alias = unique('shop')
+  await org.owner.call(createApp, { alias, name: 'Shop' })
+  const appToken = (name: string) => org.owner.call(createAppToken, { alias, name, scope: 'apps:report' })
+  const [session, token, rotated, app, rotatedApp] = [
+    await signedIn(system, signer.email),
+    await makeApiToken(system, org, org.owner),
+    await makeApiToken(system, org, org.owner),
+    await appToken('collector'),
+    await appToken('rotated'),
+  ]
+  const theirs = await makeApiToken(system, org, leaver)
+  const cli = await signInCli(system, org, org.owner)
+  const client = await preRegistered(system)
+  const grant = await newAssistant(system, client).connect(org.owner)
+
+  const statusOf = (answer: Promise<unknown>): Promise<string> =>
+    answer.then(
+      () => 'let in',
+      (error: { code?: string }) => error.code ?? String(error),
+    )
+  const pushing = (value: string, at: Process) =>
+    statusOf(at.as({ token: value })(pushLogs, { alias, lines: [{ message: 'hello' }] } as never))
+  const as = (value: string, at: Process) => statusOf(at.as({ token: value })(whoAmI, {}))
+  const mcp = async (value: string, at: Process) => {
+    const { status } = await whoami(at, value)
+    return status === 200 ? 'let in' : status === 401 ? 'UNAUTHENTICATED' : 'UNAVAILABLE'
+  }
+  /** Whether each is still let in, asked of this process. */
+  const ask = async (at: Process): Promise<Record<string, string>> => ({
+    session: await as(session.token, at),
+    apiToken: await as(token.token, at),
+    rotatedApiToken: await as(rotated.token, at),
+    appToken: await pushing(app.token, at),
+    rotatedAppToken: await pushing(rotatedApp.token, at),
+    cliLogin: await as(cli.access, at),
+    grant: await mcp(grant.access, at),
+    tokenOfMember: await as(theirs.token, at),
+    password: await statusOf(at.as()(signInWithPassword, { email: changer.email, password: PASSWORD })),
+  })
+  const newPassword = 'some other words for the tests'
+  async function end(by: Process): Promise<{ newApiToken: string; newAppToken: string }> {
+    const owner = by.as({ token: org.owner.token, organization: org.id })
+    await by.as({ token: session.token })(signOut, { session_id: 'current' })
+    await owner(revokeApiToken, { token_id: token.id })
+    await owner(revokeAppToken, { alias, token_id: app.id })
+    await owner(revokeGrant, { grant_id: grant.grantId })
+    await owner(removeMember, { org_id: org.id, user_id: leaver.userId })
+    const change = { current_password: PASSWORD, new_password: newPassword, end_api_tokens: false }
+    await by.as({ token: changer.token })(changePassword, change)
+    const login = await renew(by, cli.refresh)
+    const { access } = tokensOf(by, login.body)
+    await by.as({ token: access })(whoAmI, {})
+    await fetch(`${by.origin}/oauth/cli/revoke`, {
+      method: 'POST',
+      body: new URLSearchParams({ token: String(login.body['refresh_token']), client_id: 'svc' }),
+    })
+    const newApi = await owner(rotateApiToken, { token_id: rotated.id, overlap_hours: 0 })
+    const newApp = await owner(rotateAppToken, { alias, token_id: rotatedApp.id, overlap_hours: 0 })
+    return { newApiToken: newApi.token, newAppToken: newApp.token }
+  }
+  return { org, ask, end, newPassword, changer, pushing, as }
+}
+
+const all = (answers: Record<string, string>) => new Set(Object.values(answers))
+
+/** The processes are asked all the time; nobody is let in with what was ended, not even once. */
+async function comeBack(
+  at: Process,
+  ended: Awaited<ReturnType<typeof furnish>>,
+  living: Awaited<ReturnType<typeof furnish>>,
+): Promise<Set<string>> {
+  const answers = new Set<string>()
+  await expect
+    .poll(
+      async () => {
+        const [dead, alive] = await Promise.all([ended.ask(at), living.ask(at)])
+        for (const [name, answer] of Object.entries(dead)) if (answer === 'let in') answers.add(name)
+        return all(alive)
+      },
+      { timeout: 60_000 },
+    )
+    .toEqual(new Set(['let in']))
+  return answers
+}
+
+const endedAgain = async (at: Process, org: Awaited<ReturnType<typeof makeOrganization>>) =>
+  (
+    await at.as({ token: org.owner.token, organization: org.id })(listAudit, {
+      org_id: org.id,
+      action: 'access.ended_again',
+    })
+  ).audit
+
+test.each(['promoted', 'copied'] as const)(
+  'with a journal that they share, nothing that was ended comes back (%s)',
+  async (how) => {
+    const journal = unique('shared')
+    const [one, two] = [await startProcess(journal), await startProcess(journal)]
+    const [ended, living] = [await furnish(one), await furnish(one)]
+    expect(all(await ended.ask(two))).toEqual(new Set(['let in']))
+    await server.save()
+    await comeBack(two, living, living)
+    const { newApiToken, newAppToken } = await ended.end(two)
+    expect(Object.values(await ended.ask(one))).not.toContain('let in')
+    // It dies with the primary, and the other has never heard of what it ended.
+    await two.end()
+    await server.failOver(how)
+    expect(await comeBack(one, ended, living)).toEqual(new Set())
+    const again = await endedAgain(one, ended.org)
+    expect(again.length).toBeGreaterThan(5)
+    expect(again[0]).toMatchObject({ actor: { kind: 'system', name: 'svc' } })
+    expect(await endedAgain(one, living.org)).toEqual([])
+    // What took the place of what ended is there.
+    expect(await ended.as(newApiToken, one)).toBe('let in')
+    expect(await ended.pushing(newAppToken, one)).toBe('let in')
+    const { email } = ended.changer
+    await one.as()(signInWithPassword, { email, password: ended.newPassword })
+    const late = await startProcess(journal)
+    expect(Object.values(await ended.ask(late))).not.toContain('let in')
+    expect(await promiseOf(late)).toBe('shared journal')
+    expect(await endedAgain(late, ended.org)).toHaveLength(again.length)
+  },
+)
+
+test('with journals of their own, what only a process knows that is gone ends when that is back', async () => {
+  const [mine, theirs] = [unique('own'), unique('own')]
+  const [one, two] = [await startProcess(mine), await startProcess(theirs)]
+  const [ofOne, ofTwo, living] = [await furnish(one), await furnish(one), await furnish(one)]
+  await expect.poll(() => promiseOf(one)).toBe('own journals')
+  await server.save()
+  await comeBack(two, living, living)
+  await ofOne.end(one)
+  await ofTwo.end(two)
+  await two.end()
+  await server.failOver()
+  expect(await comeBack(one, ofOne, living)).toEqual(new Set())
+  expect(all(await ofTwo.ask(one))).toContain('let in')
+  await startProcess(theirs)
+  expect(Object.values(await ofTwo.ask(one))).not.toContain('let in')
+})
+
+test('without one nothing is promised, and that is said', async () => {
+  const one = await startProcess(undefined)
+  const [ended, living] = [await furnish(one), await furnish(one)]
+  expect(await promiseOf(one)).toBe('nothing')
+  expect(one.logLines.join('')).toContain('may be undone by a failover')
+  await server.save()
+  await comeBack(one, living, living)
+  await ended.end(one)
+  await server.failOver()
+  expect(await comeBack(one, ended, living)).toContain('apiToken')
+  expect(one.logLines.join('')).toContain('the database has gone back')
+})
+
+test('who goes back on purpose says so, and nothing is ended again', async () => {
+  const journal = unique('restored')
+  const one = await startProcess(journal)
+  const ended = await furnish(one)
+  await server.save()
+  await comeBack(one, ended, ended)
+  await ended.end(one)
+  await one.end()
+  await server.failOver()
+  const { db, close } = await connect({ url: server.url })
+  await recordRestore(db, new Date())
+  await close()
+  const restored = await startProcess(journal)
+  expect(all(await ended.ask(restored))).toEqual(new Set(['let in']))
+})
+
+test('an ending that cannot be written to the journal is not acknowledged, and not done', async () => {
+  const journal = unique('gone')
+  const one = await startProcess(journal)
+  const org = await makeOrganization(one)
+  const token = await makeApiToken(one, org, org.owner)
+  await rm(join(folder, journal), { recursive: true })
+  const refused = org.owner.call(revokeApiToken, { token_id: token.id })
+  await expect(refused).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+  expect(await token.call(whoAmI, {})).toMatchObject({ organization: { id: org.id } })
+})
+
+test('refresh chains whose last rotation was lost go on: of an agent, and of a login of the client', async () => {
+  const one = await startProcess(undefined)
+  const org = await makeOrganization(one)
+  const assistant = newAssistant(one, await preRegistered(one))
+  const first = await assistant.connect(org.owner)
+  const login = await signInCli(one, org, org.owner)
+  await server.save()
+  await expect.poll(async () => (await whoami(one, first.access)).status, { timeout: 60_000 }).toBe(200)
+  one.clock.advance(10)
+  const lost = tokensIn(await assistant.refresh(first.refresh))
+  const lostLogin = tokensOf(one, (await renew(one, login.refresh)).body)
+  await server.failOver()
+  await expect.poll(async () => (await whoami(one, lost.access)).status, { timeout: 60_000 }).toBe(200)
+  const next = tokensIn(await assistant.refresh(lost.refresh))
+  expect((await whoami(one, next.access)).status).toBe(200)
+  const renewed = tokensOf(one, (await renew(one, lostLogin.refresh)).body)
+  expect(await renewed.call(whoAmI, {})).toMatchObject({ organization: { id: org.id } })
+  // Whoever has the one before loses it for both.
+  expect((await assistant.refresh(first.refresh)).status).toBe(400)
+  expect((await assistant.refresh(next.refresh)).status).toBe(400)
+})
