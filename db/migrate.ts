@@ -32,7 +32,7 @@ export async function migrate(sql: Sql, migrations: readonly Migration[]): Promi
       if (name === undefined) return { applied, newer }
       applied.push(name)
     } catch (error) {
-      if (!isLockTimeout(error) || attempt === LOCK_ATTEMPTS) throw error
+      if (!isLockConflict(error) || attempt === LOCK_ATTEMPTS) throw error
       await sleep(LOCK_PAUSE_MS)
     }
   }
@@ -47,8 +47,9 @@ const LOCK_PAUSE_MS = 1_000
 /** Some ten minutes. */
 const LOCK_ATTEMPTS = 200
 
-const isLockTimeout = (error: unknown): boolean =>
-  (error as { readonly code?: unknown } | null)?.code === '55P03'
+/** A lock that was not free in time; or two waited for each other, and this one was ended. */
+const isLockConflict = (error: unknown): boolean =>
+  ['55P03', '40P01'].includes(String((error as { readonly code?: unknown } | null)?.code))
 
 type Row = { name: string; sha256: string }
 type Recorded = ReadonlyMap<string, string>

@@ -11,6 +11,7 @@ export type TableKind = 'identity' | 'tenant' | 'beside'
 /** A table that is missing here does not compile. */
 export const TABLE_KINDS: Record<TableName, TableKind> = {
   activity: 'tenant',
+  activity_rest: 'tenant',
   alert_states: 'tenant',
   api_tokens: 'identity',
   app_blobs: 'tenant',
@@ -23,7 +24,9 @@ export const TABLE_KINDS: Record<TableName, TableKind> = {
   assertion_refusals: 'identity',
   assertion_uses: 'identity',
   attempts: 'tenant',
+  attempts_rest: 'tenant',
   audit_log: 'beside',
+  audit_log_rest: 'beside',
   chat_accounts: 'identity',
   chat_authorizations: 'tenant',
   chat_links: 'tenant',
@@ -34,12 +37,18 @@ export const TABLE_KINDS: Record<TableName, TableKind> = {
   data_sources: 'identity',
   default_subscriptions: 'tenant',
   deliveries: 'tenant',
+  deliveries_rest: 'tenant',
+  delivery_keys: 'tenant',
+  delivery_keys_rest: 'tenant',
   deployment_output: 'tenant',
   deployments: 'tenant',
+  digest_keys: 'tenant',
   disk_use: 'identity',
   email_suppressions: 'identity',
   embedding_counts: 'identity',
+  event_keys: 'tenant',
   events: 'tenant',
+  events_rest: 'tenant',
   findings: 'tenant',
   follows: 'tenant',
   former_members: 'identity',
@@ -67,6 +76,7 @@ export const TABLE_KINDS: Record<TableName, TableKind> = {
   memberships: 'identity',
   message_targets: 'tenant',
   messages: 'tenant',
+  messages_rest: 'tenant',
   notifications: 'tenant',
   oauth_artifacts: 'identity',
   oauth_metadata_documents: 'identity',
@@ -109,4 +119,13 @@ export const TABLE_KINDS: Record<TableName, TableKind> = {
 }
 
 type Schema = typeof schema
-type TableName = Schema[keyof Schema]['_']['name'] | 'svc_migrations' | 'log_lines_rest'
+type TableName = Schema[keyof Schema]['_']['name'] | 'svc_migrations' | `${Monthly | 'log_lines'}_rest`
+/** Those with partitions: src/cores/partitions.ts. */
+type Monthly =
+  | 'activity'
+  | 'attempts'
+  | 'audit_log'
+  | 'deliveries'
+  | 'delivery_keys'
+  | 'events'
+  | 'messages'

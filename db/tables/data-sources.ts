@@ -99,7 +99,7 @@ export const questionCounts = pgTable('question_counts', {
   inDay: integer('in_day').notNull(),
 })
 
-/** Sizes and keyed digests; never a question, never a row of an answer. */
+/** Sizes and keyed digests; never a question, never a row of an answer. On Postgres a partition for each month. */
 export const activity = pgTable(
   'activity',
   {
@@ -130,7 +130,6 @@ export const activity = pgTable(
   },
   (t) => [
     primaryKey({ columns: [t.orgId, t.id] }),
-    index('activity_by_type').on(t.orgId, t.type, t.id),
     index('activity_by_user').on(t.orgId, t.userId, t.id),
     index('activity_by_name').on(t.orgId, t.name, t.id),
     // Only the calls of agents: no other one pays for it.

@@ -1,6 +1,8 @@
 /**
  * Tenant tables of notifications, and two of identity (`chat_accounts`, `email_suppressions`). `outbox` is written in the
  * producer's transaction. The rows of the ledger are the rows of the queue, so nothing can be in one and not in the other.
+ * On Postgres `events`, `deliveries`, `messages`, `attempts` and `delivery_keys` have a partition for each month
+ * (db/partitions.ts), by the id, which begins with the time: what is to be once over all times lies in tables of keys.
  */
 import type {
   Category,
@@ -65,7 +67,6 @@ export const events = pgTable(
   },
   (t) => [
     primaryKey({ columns: [t.orgId, t.id] }),
-    uniqueIndex('events_once').on(t.orgId, t.source, t.dedupKey),
     index('events_to_fan_out')
       .on(t.orgId, t.seq)
       .where(sql`${t.fannedOutAt} is null`),
@@ -73,6 +74,22 @@ export const events = pgTable(
       .on(t.orgId, t.subject, t.seq)
       .where(sql`${t.fannedOutAt} is null and ${t.fanOutAgainAt} is not null`),
     index('events_by_type').on(t.orgId, t.type, t.occurredAt),
+  ],
+)
+
+/** An event is recorded once, however often it is produced: as long as its key is kept. */
+export const eventKeys = pgTable(
+  'event_keys',
+  {
+    orgId: orgId(),
+    source: text('source').notNull(),
+    dedupKey: text('dedup_key').notNull(),
+    eventId: text('event_id').notNull(),
+    recordedAt: instant('recorded_at').notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.orgId, t.source, t.dedupKey] }),
+    index('event_keys_by_time').on(t.recordedAt),
   ],
 )
 
@@ -256,23 +273,44 @@ export const deliveries = pgTable(
     reason: text('reason').$type<DeliveryReason>(),
     /** Somebody replayed that one: this one may arrive although the other did. */
     replayOf: text('replay_of'),
+    /** The last time somebody did. */
+    replayedAt: instant('replayed_at'),
     createdAt: instant('created_at').notNull(),
     settledAt: instant('settled_at'),
   },
   (t) => [
     primaryKey({ columns: [t.orgId, t.id] }),
-    uniqueIndex('deliveries_once_per_subscription')
-      .on(t.orgId, t.eventId, t.subscriptionId)
-      .where(sql`${t.replayOf} is null and ${t.subscriptionId} is not null`),
-    uniqueIndex('deliveries_once_per_follower')
-      .on(t.orgId, t.eventId, t.userId)
-      .where(sql`${t.replayOf} is null and ${t.subscriptionId} is null and ${t.userId} is not null`),
     index('deliveries_by_message').on(t.orgId, t.messageId),
     index('deliveries_by_user').on(t.orgId, t.userId, t.id),
     index('deliveries_by_subscription').on(t.orgId, t.subscriptionId, t.id),
-    index('deliveries_by_replay')
-      .on(t.orgId, t.replayOf)
-      .where(sql`${t.replayOf} is not null`),
+  ],
+)
+
+/** Every delivery by its event; and an event goes once to whoever it is for, unless somebody replays it. */
+export const deliveryKeys = pgTable(
+  'delivery_keys',
+  {
+    orgId: orgId(),
+    eventId: text('event_id').notNull(),
+    /** The integration, the subscription of a person, the follower, or nobody (empty). Of a replay: the delivery itself. */
+    recipient: text('recipient').notNull(),
+    deliveryId: text('delivery_id').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.orgId, t.eventId, t.recipient] })],
+)
+
+/** Which message a digest fills in a window: one, also where a month ends within it. */
+export const digestKeys = pgTable(
+  'digest_keys',
+  {
+    orgId: orgId(),
+    digestKey: text('digest_key').notNull(),
+    windowEnd: instant('window_end').notNull(),
+    messageId: text('message_id').notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.orgId, t.digestKey, t.windowEnd] }),
+    index('digest_keys_by_time').on(t.windowEnd),
   ],
 )
 
@@ -314,18 +352,13 @@ export const messages = pgTable(
   },
   (t) => [
     primaryKey({ columns: [t.orgId, t.id] }),
-    uniqueIndex('messages_one_digest_per_window')
-      .on(t.orgId, t.digestKey, t.windowEnd)
-      .where(sql`${t.digestKey} is not null`),
-    index('messages_due')
-      .on(t.nextAt)
-      .where(sql`${t.state} in ('open', 'pending')`),
+    // What waits has no lease and comes last, in the order in which it is due; what is held comes by the end of its lease.
+    index('messages_active')
+      .on(t.leaseUntil, t.nextAt)
+      .where(sql`${t.state} in ('open', 'pending', 'claimed', 'sending')`),
     index('messages_due_by_organization')
       .on(t.orgId, t.channel, t.nextAt)
       .where(sql`${t.state} in ('open', 'pending')`),
-    index('messages_leased')
-      .on(t.leaseUntil)
-      .where(sql`${t.state} in ('claimed', 'sending')`),
     index('messages_in_order')
       .on(t.orgId, t.target, t.orderingKey, t.seq)
       .where(sql`${t.state} in ('pending', 'claimed', 'sending')`),
@@ -373,7 +406,12 @@ export const attempts = pgTable(
     /** What was sent along, for as long. */
     requestHeaders: jsonb('request_headers').$type<Readonly<Record<string, string>>>(),
   },
-  (t) => [primaryKey({ columns: [t.orgId, t.messageId, t.number] })],
+  (t) => [
+    primaryKey({ columns: [t.orgId, t.messageId, t.number] }),
+    index('attempts_to_clear')
+      .on(t.startedAt)
+      .where(sql`${t.response} is not null or ${t.requestHeaders} is not null`),
+  ],
 )
 
 /**

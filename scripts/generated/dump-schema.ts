@@ -64,6 +64,8 @@ from pg_class c
 join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
 left join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
 where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
+  -- Partitions of a day or a month are made later.
+  and (not c.relispartition or pg_get_expr(c.relpartbound, c.oid) = 'DEFAULT')
 order by c.oid, a.attnum`
 
 const PARTITIONS = `

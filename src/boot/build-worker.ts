@@ -41,7 +41,7 @@ export function buildWorker(shared: Shared): Running {
     activityDays: config.ACTIVITY_DAYS,
     deliveryDays: config.DELIVERY_DAYS,
     sourceStorageBytes: limits.sourceStorageBytes,
-    partitionsLogs: connection.kind === 'postgres',
+    partitions: connection.kind === 'postgres',
     revokePublicConnect: publicConnectRevoker(config, connection.db, log),
     refreshDocuments: async (stopping) => {
       if (!config.ENTERPRISE_AUTH || !config.OAUTH_CIMD) return

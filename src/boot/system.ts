@@ -12,6 +12,7 @@ import { ENDINGS_PROMISES } from '../contracts/endings.ts'
 import { keepUnsettledEndings, watchTimeline, type TimelineWatch } from '../cores/endings/index.ts'
 import { standbyWarnings } from '../cores/installation/index.ts'
 import { beginInstallationEpoch, writeKeyEpoch } from '../cores/key-epoch.ts'
+import { prepareMonths } from '../cores/partitions.ts'
 import type { Readiness } from '../http/health.ts'
 import { oldReads } from '../http/old-reads.ts'
 import type { Logger } from '../observe/log.ts'
@@ -145,6 +146,10 @@ async function build(
     if (applied.length > 0) log.info('migrations applied', { migrations: applied })
     if (newer.length > 0) log.warn('the database is newer than this program', { migrations: newer })
     timeline = await watchEndings(config, secrets, connection, observation, closers)
+    await prepareMonths({ db: connection.db, partitions: connection.kind === 'postgres' }).catch(
+      // Rows are kept all the same, and the worker tries again.
+      (error: unknown) => log.warn('partitions were not made', { error }),
+    )
     const auth = running.get('auth-service')?.auth
     if (auth) await writeKeyEpoch(connection.db, auth.keyEpoch)
     else if (shared.hosted && running.has('deploy-api')) await beginInstallationEpoch(connection.db)

@@ -79,6 +79,7 @@ export async function shipOutbox({ db, clock }: Storage): Promise<number> {
       sql`select pg_try_advisory_xact_lock(${sql.raw(String(SHIP_LOCK))}) as taken`,
     )
     if (!lock!.taken) return 0
+    const at = sql`${clock().toISOString()}::timestamptz`
     const [moved] = await tx.execute<{ n: number }>(sql`
       with recursive organization(org_id) as (
         (select org_id from outbox order by org_id limit 1)
@@ -96,15 +97,17 @@ export async function shipOutbox({ db, clock }: Storage): Promise<number> {
       ), taken as (
         delete from outbox o using first where o.org_id = first.org_id and o.id = first.id
         returning o.*
+      ), new as (
+        insert into event_keys (org_id, source, dedup_key, event_id, recorded_at)
+        select org_id, source, dedup_key, id, ${at} from taken order by seq
+        on conflict do nothing
+        returning org_id, event_id
       ), shipped as (
         insert into events (
           org_id, id, source, dedup_key, type, subject, actor_id, concerns_id, app_id, data, occurred_at, seq, recorded_at
         )
-        select org_id, id, source, dedup_key, type, subject, actor_id, concerns_id, app_id, data, occurred_at, seq,
-          ${clock().toISOString()}::timestamptz
-        from taken
-        order by seq
-        on conflict (org_id, source, dedup_key) do nothing
+        select t.org_id, t.id, source, dedup_key, type, subject, actor_id, concerns_id, app_id, data, occurred_at, seq, ${at}
+        from taken t join new on new.org_id = t.org_id and new.event_id = t.id
       )
       select count(*)::int as n from taken`)
     return moved!.n

@@ -19,6 +19,7 @@ import {
 import { sweepInvitations } from '../cores/organizations/index.ts'
 import { sweepRevisions, type SourceLimits } from '../cores/revisions/index.ts'
 import { sweepPipelineRuns } from '../cores/pipelines/index.ts'
+import { keepMonths } from '../cores/partitions.ts'
 import { sweepThrottles } from '../cores/throttle.ts'
 import { expireReservations, sweepTokenPools } from '../cores/token-pool/index.ts'
 import type { Job } from './loop.ts'
@@ -39,6 +40,7 @@ const DAY = 24 * HOUR
 
 export const jobTable = (deps: JobDeps): readonly Job[] => [
   { name: 'sweep', everySeconds: 10 * MINUTE, leaseSeconds: 5 * MINUTE, run: () => sweep(deps) },
+  { name: 'keep months', everySeconds: DAY, leaseSeconds: HOUR, run: (stopping) => keepMonths(deps, stopping) },
   { name: 'sweep activity', everySeconds: DAY, leaseSeconds: HOUR, run: () => sweepActivity(deps) },
   { name: 'sweep deliveries', everySeconds: DAY, leaseSeconds: HOUR, run: () => sweepDeliveries(deps) },
   { name: 'sweep token pools', everySeconds: DAY, leaseSeconds: HOUR, run: () => sweepTokenPools(deps) },

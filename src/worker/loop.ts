@@ -11,7 +11,7 @@ import type { Metrics } from '../observe/metrics.ts'
 export type Job = {
   readonly name: string
   readonly everySeconds: number
-  /** Longer than the job ever takes: after it another process may start the same job. */
+  /** Renewed while it works: so long after its process ended another one may start the same job. */
   readonly leaseSeconds: number
   readonly run: (stopping: AbortSignal) => Promise<void>
 }
@@ -32,6 +32,8 @@ export const startLoopForEach = (deps: LoopDeps, table: readonly Job[]): { stop(
     table.map((job) => makeLoop(deps, `job: ${job.name}`, [job])),
   )
 
+/** Within a lease: of these, one or two may fail. */
+const RENEWALS = 4
 /** Jobs come due by the time alone. */
 const NET_MS = 5 * 60_000
 /** While another process has a job. */
@@ -78,7 +80,7 @@ export async function runIfDue(deps: LoopDeps, job: Job, stopping: AbortSignal):
     const lease = await takeLease(deps, job)
     if (!lease) return false
     try {
-      await job.run(stopping)
+      await whileRenewed(deps, job, lease, (lost) => job.run(AbortSignal.any([stopping, lost])))
     } catch (error) {
       await releaseLease(deps, lease, Math.min(job.everySeconds, job.leaseSeconds)).catch(() => {})
       throw error
@@ -90,6 +92,29 @@ export async function runIfDue(deps: LoopDeps, job: Job, stopping: AbortSignal):
     deps.metrics?.observeJob(job.name, 'failed', seconds())
     deps.log.error('job failed', { job: job.name, error })
     return false
+  }
+}
+
+/** Whoever lost it is told to stop: another process may be at it. */
+async function whileRenewed(
+  { db, log }: LoopDeps,
+  job: Job,
+  lease: JobRow,
+  work: (lost: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const lost = new AbortController()
+  const renew = async () => {
+    if (!(await jobLease.renew(db, jobLease.isHeld(lease), {}, job.leaseSeconds))) lost.abort()
+  }
+  const timer = setInterval(
+    () =>
+      void renew().catch((error: unknown) => log.warn('a lease was not renewed', { job: job.name, error })),
+    (job.leaseSeconds * 1000) / RENEWALS,
+  )
+  try {
+    await work(lost.signal)
+  } finally {
+    clearInterval(timer)
   }
 }
 

@@ -18,7 +18,9 @@ const EARLIEST = {
     (select occurred_at from outbox limit 1),
     (select recorded_at from events where fanned_out_at is null and fan_out_again_at is null limit 1),
     (select min(fan_out_again_at) from events where fanned_out_at is null))`,
-  message: () => sql`(select min(next_at) from messages where state in ('open', 'pending'))`,
+  message: () => sql`(
+    select next_at from messages where state in ('open', 'pending') and lease_until is null
+    order by lease_until, next_at limit 1)`,
   messageLease: (ahead: SQL) =>
     sql`(select min(lease_until) from messages where state in ('claimed', 'sending')) + ${ahead}`,
   recovery: () => sql`(select min(next_at) from recoveries where state = 'running')`,

@@ -10,6 +10,7 @@ import { migrate } from '../../db/migrate.ts'
 import { readMigrations } from '../../db/read-migrations.ts'
 import { databaseUrl, onServer, snapshot, type PostgresServer } from './database.ts'
 import { findPgBouncer, startPgBouncer } from './pgbouncer.ts'
+import { prepareMonths } from '../../src/cores/partitions.ts'
 import { startPostgres } from './postgres.ts'
 
 declare module 'vitest' {
@@ -39,8 +40,10 @@ async function setupPostgres(project: TestProject): Promise<() => Promise<void>>
   const { url, stop } = given ? { url: given, stop: async () => {} } : await startPostgres()
   const template = `svc_test_${randomBytes(4).toString('hex')}`
   await onServer(url, `create database ${template}`)
-  const { sql, close } = await connect({ url: databaseUrl(url, template) }, { poolSize: 1 })
+  const { db, sql, close } = await connect({ url: databaseUrl(url, template) }, { poolSize: 1 })
   await migrate(sql, await readMigrations(fileURLToPath(new URL('../../db/migrations', import.meta.url))))
+  // As every start would.
+  await prepareMonths({ db, partitions: true })
   await close()
   const pooler = project.getProvidedContext().isPooled
     ? await startPgBouncer(findPgBouncer()!, url)

@@ -665,7 +665,7 @@ describe('after a week', () => {
     await later(9)
     const stopped = new AbortController()
     stopped.abort()
-    const deps = { db, clock: () => system.clock.now(), partitionsLogs: false }
+    const deps = { db, clock: () => system.clock.now(), partitions: false }
     await sweepLogs(deps, stopped.signal)
     expect(textsIn(await read())).toEqual(['old'])
     // An embedded database, or a role that may not create tables, has no partitions to make.
@@ -675,15 +675,15 @@ describe('after a week', () => {
           ? () => Promise.reject(new Error('no partitions today'))
           : (Reflect.get(target, name) as unknown),
     })
-    await expect(sweepLogs({ ...deps, db: refusing, partitionsLogs: true })).rejects.toThrow(
+    await expect(sweepLogs({ ...deps, db: refusing, partitions: true })).rejects.toThrow(
       'of the parts failed',
     )
     expect(textsIn(await read())).toEqual([])
   })
 
   test('lines go, with what was counted for them; on Postgres their day goes as a whole', async () => {
-    const partitionsLogs = inject('engine') === 'postgres'
-    const sweep = () => sweepLogs({ db: system.db, clock: () => system.clock.now(), partitionsLogs })
+    const isServer = inject('engine') === 'postgres'
+    const sweep = () => sweepLogs({ db: system.db, clock: () => system.clock.now(), partitions: isServer })
     // A time that no other test has lines of.
     await later(400)
     await sweep()
@@ -693,7 +693,7 @@ describe('after a week', () => {
     ])
     const parts = await partitions()
     expect(parts.filter(({ lines }) => lines > 0).map(({ name }) => name.replace(/\d{8}/, 'day'))).toEqual(
-      partitionsLogs ? ['log_lines_day', 'log_lines_rest'] : ['log_lines_rest'],
+      isServer ? ['log_lines_day', 'log_lines_rest'] : ['log_lines_rest'],
     )
     const before = await developer.call(summarizeLogs, { alias })
     await later(5)

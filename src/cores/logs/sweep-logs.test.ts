@@ -16,7 +16,7 @@ test('a partition that cannot be made or dropped now leaves everything else as i
       throw new Error('canceling statement due to lock timeout')
     },
   } as unknown as Handle
-  const sweeping = sweepLogs({ db, clock: () => new Date('2026-11-16T12:00:00Z'), partitionsLogs: true })
+  const sweeping = sweepLogs({ db, clock: () => new Date('2026-11-16T12:00:00Z'), partitions: true })
   await expect(sweeping).rejects.toThrow('2 of the parts failed')
   // The first day that cannot be made ends it: the others would take as long.
   expect(tried).toEqual(['locked', 'list', 'locked', 'apps', 'groups'])

@@ -3,14 +3,12 @@ import { sql } from '../../../db/drizzle.ts'
 import { logGroups, logLines, logUsage, logVolumes } from '../../../db/schema.ts'
 import { LOG_DAYS } from '../../contracts/limits.ts'
 import type { Storage } from '../dependencies.ts'
+import { hasCode, type PartitionDeps } from '../partitions.ts'
 import { separately } from '../separately.ts'
 import { withTransaction } from '../transaction.ts'
 import type { LogApp } from './log-record.ts'
 
-export type SweepLogsDeps = Storage & {
-  /** False for the embedded database: all lines are in one table there. */
-  readonly partitionsLogs: boolean
-}
+export type SweepLogsDeps = Storage & PartitionDeps
 
 const DAY_MS = 24 * 60 * 60_000
 /** More than the worker is ever away, over a weekend. Without its partition a line is kept all the same. */
@@ -23,7 +21,7 @@ export async function sweepLogs(deps: SweepLogsDeps, stopping?: AbortSignal): Pr
   const today = Math.floor(deps.clock().getTime() / DAY_MS) * DAY_MS
   const oldest = new Date(today - LOG_DAYS * DAY_MS)
   const parts = separately(stopping)
-  if (deps.partitionsLogs) {
+  if (deps.partitions) {
     await parts.run(() => createDays(deps, today))
     await parts.run(async () => {
       for (const name of await partitionsBefore(deps, oldest)) {
@@ -111,11 +109,4 @@ async function deleteOldLines(
     with gone as (delete from ${logVolumes} where ${isOld} returning bytes)
     update ${logUsage} set stored_bytes = greatest(0, stored_bytes - (select coalesce(sum(bytes), 0) from gone))
     where org_id = ${orgId} and app_id = ${appId}`)
-}
-
-function hasCode(error: unknown, code: string): boolean {
-  for (let at = error; at instanceof Error; at = at.cause) {
-    if ('code' in at && at.code === code) return true
-  }
-  return false
 }

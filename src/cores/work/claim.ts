@@ -29,6 +29,8 @@ type Queue = {
   /** Of all that waits, due or not: an index begins with the lane, for these rows alone. */
   readonly isWaiting: SQL
   readonly dueAt: string
+  /** What the index by time has in front of it, and is null for all that waits. */
+  readonly dueAfter?: string
   readonly lane: readonly string[]
   /** What else is to be known of the chosen ones, by its name. */
   readonly columns?: Readonly<Record<string, SQL>>
@@ -53,11 +55,13 @@ const SHARE_MIN = sql.raw('4')
  * one row.
  */
 export function chooseDue(
-  { table, isWaiting, dueAt, lane, columns = {} }: Queue,
+  { table, isWaiting, dueAt, dueAfter, lane, columns = {} }: Queue,
   { at, rows, hasCapacity, capacity = sql`(select n from share)` }: Choice,
 ): SQL {
   const named = (names: readonly string[], of = '') => sql.raw(names.map((name) => of + name).join(', '))
   const [from, due, most] = [sql.raw(table), sql.raw(dueAt), sql`${String(rows)}::int`]
+  const inIndex = dueAfter === undefined ? sql`` : sql` and ${sql.raw(dueAfter)} is null`
+  const inOrder = dueAfter === undefined ? due : sql.raw(`${dueAfter}, ${dueAt}`)
   const [ofLane, ofThisLane] = [named(lane), named(lane, 'l.')]
   const known = named([...lane, 'id', dueAt, ...Object.keys(columns)])
   const looked = sql.join(
@@ -69,7 +73,8 @@ export function chooseDue(
   )
   return sql`
     oldest as materialized (
-      select ${looked} from ${from} where ${isWaiting} and ${due} <= ${at} order by ${due} limit ${most} + 1
+      select ${looked} from ${from} where ${isWaiting} and ${due} <= ${at}${inIndex}
+      order by ${inOrder} limit ${most} + 1
     ), lane(${ofLane}) as (
       (select ${ofLane} from ${from} where ${isWaiting} and (select count(*) from oldest) > ${most}
         order by ${ofLane} limit 1)

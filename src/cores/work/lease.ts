@@ -74,8 +74,8 @@ export function leased<T extends PgTable, N extends Name<T>, U extends Name<T>, 
     take: (db: Handle, where: SQL | undefined, values: Values<T> = {}, forSeconds?: number) =>
       set(db, and(where, isFree()), { ...values, ...taken(randomUUID(), forSeconds) }),
     /** Undefined: it was lost. */
-    renew: (db: Handle, where: SQL | undefined, values: Values<T> = {}) =>
-      set(db, where, { ...values, [until]: fromNow() }),
+    renew: (db: Handle, where: SQL | undefined, values: Values<T> = {}, forSeconds?: number) =>
+      set(db, where, { ...values, [until]: fromNow(forSeconds) }),
     /** Undefined: it was lost. */
     release: (db: Handle, where: SQL | undefined, values: Values<T> = {}) =>
       set(db, where, { ...values, ...given }),

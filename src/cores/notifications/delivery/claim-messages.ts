@@ -118,6 +118,7 @@ async function chooseMessages(db: Handle, now: Date, room?: ClaimCapacity): Prom
       table: 'messages',
       isWaiting: sql`state in ('open', 'pending')`,
       dueAt: 'next_at',
+      dueAfter: 'lease_until',
       lane: ['org_id', 'channel'],
       columns: {
         target: sql`target`,
@@ -172,12 +173,12 @@ function claimStatement(due: readonly DueInPost[], now: Date, { worker, leaseSec
   const at = notAhead(now)
   return sql`
     with locked as materialized (
-      select l.*, due.post, due.may_probe, ${SPACING} as spacing, ${BURST} as burst,
+      select l.*, row_number() over () as row_at, due.post, due.may_probe, ${SPACING} as spacing, ${BURST} as burst,
         coalesce(l.slot_at > ${at} - ${SLOT_KEPT}, false) as has_slot
       from json_to_recordset(${JSON.stringify(due)}::text::json) as due(org_id text, id text, post int, may_probe boolean)
       -- One by one by the key: the planner would read the whole table for a hundred of its rows.
       cross join lateral (
-        select m.ctid as row_at, m.org_id, m.id, m.channel, m.target, m.ordering_key, m.seq, m.next_at, m.slot_at
+        select m.org_id, m.id, m.channel, m.target, m.ordering_key, m.seq, m.next_at, m.slot_at
         from messages m
         where m.org_id = due.org_id and m.id = due.id and m.state in ('open', 'pending') and m.next_at <= ${at}
         limit 1 for update skip locked
@@ -216,7 +217,7 @@ function claimStatement(due: readonly DueInPost[], now: Date, { worker, leaseSec
     ), open as materialized (
       select * from judged where blocked_until is null or blocked_until <= ${at}
     ), limited as materialized (
-      select row_at, org_id, target, spacing, burst, earliest,
+      select row_at, org_id, id, target, spacing, burst, earliest,
         row_number() over (partition by org_id, target order by next_at, seq) as place,
         count(*) over (partition by org_id, target) as places
       from open where not has_slot
@@ -227,21 +228,23 @@ function claimStatement(due: readonly DueInPost[], now: Date, { worker, leaseSec
         set next_allowed_at = greatest(message_targets.next_allowed_at, ${at}) + (excluded.next_allowed_at - ${at})
       returning org_id, target, next_allowed_at
     ), decided as materialized (
-      select row_at, null::timestamptz as slot_at, greatest(older_at, ${at} + ${SHORT_WAIT}) as postponed_to
+      select row_at, org_id, id, null::timestamptz as slot_at, greatest(older_at, ${at} + ${SHORT_WAIT}) as postponed_to
       from ordered where waits
       union all
-      select row_at, null, blocked_until from judged where blocked_until > ${at}
+      select row_at, org_id, id, null, blocked_until from judged where blocked_until > ${at}
       union all
-      select row_at, earliest, case when earliest > ${at} then earliest end from open where has_slot
+      select row_at, org_id, id, earliest, case when earliest > ${at} then earliest end from open where has_slot
       union all
-      select row_at, slot_at, case when slot_at > ${at} then slot_at end from (
-        select row_at, greatest(tail - (places - place + 1) * spacing - burst, earliest) as slot_at from (
-          select row_at, spacing, burst, earliest, place, places, max(tail) over (partition by org_id, target) as tail
+      select row_at, org_id, id, slot_at, case when slot_at > ${at} then slot_at end from (
+        select row_at, org_id, id, greatest(tail - (places - place + 1) * spacing - burst, earliest) as slot_at from (
+          select row_at, org_id, id, spacing, burst, earliest, place, places,
+            max(tail) over (partition by org_id, target) as tail
           -- Side by side and not joined: the planner expects one row of each, and would compare all with all.
           from (
-            select row_at, org_id, target, spacing, burst, earliest, place, places, null::timestamptz as tail from limited
+            select row_at, org_id, id, target, spacing, burst, earliest, place, places, null::timestamptz as tail
+            from limited
             union all
-            select null, org_id, target, null, null, null, null, null, next_allowed_at from slots
+            select null, org_id, null, target, null, null, null, null, null, next_allowed_at from slots
           ) united
         ) with_tail
         where row_at is not null
@@ -249,7 +252,7 @@ function claimStatement(due: readonly DueInPost[], now: Date, { worker, leaseSec
     ), decided_posts as materialized (
       select d.*, d.row_at as first_at from decided d
       union all
-      select f.row_at, null, d.postponed_to, f.first_at
+      select f.row_at, f.org_id, f.id, null, d.postponed_to, f.first_at
       from free f join decided d on d.row_at = f.first_at where f.row_at <> f.first_at
     ), taken as (
       update messages m set
@@ -259,8 +262,7 @@ function claimStatement(due: readonly DueInPost[], now: Date, { worker, leaseSec
         worker = case when v.postponed_to is null then ${worker} end,
         lease_until = case when v.postponed_to is null then ${messageLease.fromNow(leaseSeconds)} end
       from decided_posts v
-      -- By the row's position: locked rows do not move.
-      where m.ctid = v.row_at
+      where m.org_id = v.org_id and m.id = v.id
       returning m.org_id, m.id, m.state, m.next_at, m.seq, m.digest_key, v.first_at
     )
     select org_id as "orgId", id, first_at::text as post, digest_key is not null as "isDigest"

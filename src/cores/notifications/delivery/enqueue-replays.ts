@@ -1,8 +1,8 @@
 /** Sends deliveries again when somebody asks for it: each under a new id that names the first, because both may arrive. */
 import type { Transaction } from '../../../../db/connect.ts'
-import { and, eq, inArray, isNotNull, or, sql } from '../../../../db/drizzle.ts'
+import { and, eq, inArray, isNotNull, isNull, or, sql } from '../../../../db/drizzle.ts'
 import { notify } from '../../../../db/listen.ts'
-import { deliveries, integrations, messages, subscriptions } from '../../../../db/schema.ts'
+import { deliveries, deliveryKeys, integrations, messages, subscriptions } from '../../../../db/schema.ts'
 import type { DeliveryReason } from '../../../contracts/deliveries.ts'
 import { makeId } from '../../../contracts/ids.ts'
 import type { Clock } from '../../dependencies.ts'
@@ -67,10 +67,9 @@ const isDeliverable = sql`${messages.id} is not null
   and (${deliveries.subscriptionId} is null or ${subscriptions.enabled})`
 
 /** A delivery is replayed in bulk once; its replay may be replayed again. */
-const isNotReplayed = sql`not exists (select 1 from ${deliveries} again
-  where again.org_id = ${deliveries.orgId} and again.replay_of = ${deliveries.id})`
+const isNotReplayed = isNull(deliveries.replayedAt)
 
-/** Each as a message of its own, at once and in no order: newer ones about the same subject do not wait for an old one. */
+/** All of one organization. Each as a message of its own, at once and in no order: newer ones about the same subject do not wait for an old one. */
 export async function enqueueReplays(
   tx: Transaction,
   clock: Clock,
@@ -86,12 +85,21 @@ export async function enqueueReplays(
       state: 'waiting' as const,
       reason: null,
       replayOf: delivery.id,
+      replayedAt: null,
       createdAt: now,
       settledAt: null,
     },
     message: message!,
   }))
   await tx.insert(deliveries).values(replays.map(({ delivery }) => delivery))
+  await tx.insert(deliveryKeys).values(
+    replays.map(({ delivery: { orgId, eventId, id } }) => ({ orgId, eventId, recipient: id, deliveryId: id })),
+  )
+  const replayed = replays.map(({ delivery }) => delivery.replayOf)
+  await tx
+    .update(deliveries)
+    .set({ replayedAt: now })
+    .where(and(eq(deliveries.orgId, rows[0]!.delivery.orgId), inArray(deliveries.id, replayed)))
   await tx.insert(messages).values(
     replays.map(({ delivery, message }) => {
       // With others in one POST, it stands where it stood.

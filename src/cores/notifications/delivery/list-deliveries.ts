@@ -1,5 +1,6 @@
-import { and, eq, gte, isNotNull, lt } from '../../../../db/drizzle.ts'
-import { apps, deliveries } from '../../../../db/schema.ts'
+import type { Handle } from '../../../../db/connect.ts'
+import { and, eq, gte, inArray, isNotNull, lt } from '../../../../db/drizzle.ts'
+import { apps, deliveries, deliveryKeys } from '../../../../db/schema.ts'
 import type { WithDirectory } from '../../directory/index.ts'
 import { isOfType } from '../../like-pattern.ts'
 import { list, type Verb } from '../../list.ts'
@@ -21,7 +22,7 @@ export const listDeliveries: Verb<'listDeliveries', WithDirectory> = list(
         channel && eq(deliveries.channel, channel),
         integration_id === undefined ? undefined : eq(deliveries.integrationId, integration_id),
         app === undefined ? undefined : eq(apps.alias, app),
-        event_id === undefined ? undefined : eq(deliveries.eventId, event_id),
+        event_id === undefined ? undefined : inArray(deliveries.id, ofEvent(db, orgId, event_id)),
         from === undefined ? undefined : gte(deliveries.createdAt, new Date(from)),
         to === undefined ? undefined : lt(deliveries.createdAt, new Date(to)),
       ),
@@ -30,3 +31,9 @@ export const listDeliveries: Verb<'listDeliveries', WithDirectory> = list(
     })
   },
 )
+
+const ofEvent = (db: Handle, orgId: string, eventId: string) =>
+  db
+    .select({ id: deliveryKeys.deliveryId })
+    .from(deliveryKeys)
+    .where(and(eq(deliveryKeys.orgId, orgId), eq(deliveryKeys.eventId, eventId)))

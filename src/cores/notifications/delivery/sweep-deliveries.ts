@@ -1,57 +1,134 @@
 /**
- * Deletes settled deliveries after so many days, then what only they held: messages, attempts, events, names of removed
- * integrations; and what receivers answered after a few days already. What is open stays, however old. Once a day, because it reads whole tables: an index by time would cost every message a write.
+ * Settled deliveries go after so many days, then what only they held: messages, attempts, events, names of removed
+ * integrations; and what receivers answered after a few days already. What is open stays, however old. Months go as a
+ * whole; row by row goes what is in none of them.
  */
+import type { SQL } from 'drizzle-orm'
+import type { Database } from '../../../../db/connect.ts'
 import { sql } from '../../../../db/drizzle.ts'
+import { firstIdOf } from '../../../contracts/ids.ts'
 import { RESPONSE_EXCERPT } from '../../../contracts/limits.ts'
 import type { Storage } from '../../dependencies.ts'
 import { inParts } from '../../in-parts.ts'
+import { dropMonths, monthAfter, outsideMonths, type MonthlyTable } from '../../partitions.ts'
 
 export type SweepDeliveriesDeps = Storage & { readonly deliveryDays: number }
 
 export async function sweepDeliveries({ db, clock, deliveryDays }: SweepDeliveriesDeps): Promise<void> {
   const before = daysBefore(clock(), deliveryDays)
-  await inParts(db, { table: 'attempts' }, (isInPart) =>
-    db.execute(sql`
-      update attempts set response = null, request_headers = null
-      where ${isInPart} and (response is not null or request_headers is not null)
-        and started_at < ${daysBefore(clock(), RESPONSE_EXCERPT.days)}::timestamptz`),
+  await deleteInSteps(
+    db,
+    (limit) => sql`
+      with old as (
+        select org_id, message_id, number from attempts
+        where (response is not null or request_headers is not null)
+          and started_at < ${daysBefore(clock(), RESPONSE_EXCERPT.days).toISOString()}::timestamptz
+        limit ${limit}
+      )
+      update attempts a set response = null, request_headers = null from old
+      where a.org_id = old.org_id and a.message_id = old.message_id and a.number = old.number`,
   )
-  await inParts(db, { table: 'deliveries' }, (isInPart) =>
-    db.execute(sql`delete from deliveries where ${isInPart} and settled_at < ${before}::timestamptz`),
-  )
-  await inParts(db, { table: 'messages' }, (isInPart) =>
-    db.execute(sql`
+  await dropDeliveryMonths(db, before)
+  await sweepRows(db, before)
+  await deleteInSteps(db, oldKeys('event_keys', 'recorded_at', before))
+  await deleteInSteps(db, oldKeys('digest_keys', 'window_end', before))
+  await db.execute(sql`
+    delete from message_targets t
+    where t.next_allowed_at < ${before.toISOString()}::timestamptz
+      and not exists (select from messages m where m.org_id = t.org_id and m.target = t.target
+        and m.state in ('pending', 'claimed', 'sending'))`)
+  await db.execute(sql`delete from recoveries where ended_at < ${before.toISOString()}::timestamptz`)
+  // Nothing was sent to it afterwards, so the deliveries are gone by then, a month as a whole.
+  await db.execute(sql`
+    delete from removed_integrations where removed_at < ${before.toISOString()}::timestamptz - interval '31 days'`)
+}
+
+/**
+ * A month of deliveries, once all of it is so old. Their events and messages may be of the month before, so that is what goes
+ * with it. What waits, or is paused, keeps the months that it is in, and all before.
+ */
+async function dropDeliveryMonths(db: Database, before: Date): Promise<void> {
+  const isFree = async (end: number) => !(await hasWaiting(db, end))
+  await dropMonths(db, 'deliveries', before.getTime(), isFree)
+  const monthBefore = monthAfter(before.getTime(), -1)
+  for (const table of ['attempts', 'messages', 'delivery_keys', 'events'] as const)
+    await dropMonths(db, table, monthBefore, isFree)
+}
+
+/** Reads what waits, and not what is over. */
+async function hasWaiting(db: Database, end: number): Promise<boolean> {
+  const [row] = await db.execute<{ waits: boolean }>(sql`
+    select exists (
+      select from messages m
+      where m.state in ('open', 'pending', 'claimed', 'sending') and (
+        m.id < ${firstIdOf('msg', end)}
+        or exists (
+          select from deliveries d
+          where d.org_id = m.org_id and d.message_id = m.id
+            and (d.id < ${firstIdOf('dlv', end)} or d.event_id < ${firstIdOf('evt', end)})))
+    ) or exists (
+      select from events where fanned_out_at is null and id < ${firstIdOf('evt', end)}
+    ) as waits`)
+  return row!.waits
+}
+
+/** Embedded all of them; elsewhere those that came before there were months. */
+async function sweepRows(db: Database, before: Date): Promise<void> {
+  const isBefore = (column: string): SQL =>
+    sql`${sql.raw(column)} < ${before.toISOString()}::timestamptz`
+  const each = async (table: MonthlyTable, work: (part: SQL, isInPart: SQL) => SQL) => {
+    for (const part of await outsideMonths(db, table))
+      await inParts(db, { table: part }, (isInPart) => db.execute(work(sql.raw(part), isInPart)))
+  }
+  await each(
+    'deliveries',
+    (part, isInPart) => sql`
       with gone as (
-        delete from messages
-        where ${isInPart} and created_at < ${before}::timestamptz and state in ('sent', 'failed', 'dropped')
-          and not exists (
-            select from deliveries d where d.org_id = messages.org_id and d.message_id = messages.id)
+        delete from ${part} where ${isInPart} and ${isBefore('settled_at')} returning org_id, event_id, id
+      )
+      delete from delivery_keys k using gone
+      where k.org_id = gone.org_id and k.event_id = gone.event_id and k.delivery_id = gone.id`,
+  )
+  await each(
+    'messages',
+    (part, isInPart) => sql`
+      with gone as (
+        delete from ${part}
+        where ${isInPart} and ${isBefore('created_at')} and state in ('sent', 'failed', 'dropped')
+          and not exists (select from deliveries d where d.org_id = ${part}.org_id and d.message_id = ${part}.id)
         returning org_id, id
       )
-      delete from attempts a using gone where a.org_id = gone.org_id and a.message_id = gone.id`),
+      delete from attempts a using gone where a.org_id = gone.org_id and a.message_id = gone.id`,
   )
   // Before the events: whether somebody may still see a notification is read off the event it is about.
   await inParts(db, { table: 'notifications' }, (isInPart) =>
-    db.execute(sql`delete from notifications where ${isInPart} and at < ${before}::timestamptz`),
+    db.execute(sql`delete from notifications where ${isInPart} and ${isBefore('at')}`),
   )
-  await inParts(db, { table: 'events' }, (isInPart) =>
-    db.execute(sql`
-      delete from events
-      where ${isInPart} and fanned_out_at < ${before}::timestamptz
-        and not exists (select from deliveries d where d.org_id = events.org_id and d.event_id = events.id)`),
+  await each(
+    'events',
+    (part, isInPart) => sql`
+      delete from ${part}
+      where ${isInPart} and ${isBefore('fanned_out_at')}
+        and not exists (select from delivery_keys k where k.org_id = ${part}.org_id and k.event_id = ${part}.id)`,
   )
-  await db.execute(sql`
-    delete from message_targets t
-    where t.next_allowed_at < ${before}::timestamptz
-      and not exists (select from messages m where m.org_id = t.org_id and m.target = t.target
-        and m.state in ('pending', 'claimed', 'sending'))`)
-  await db.execute(sql`delete from recoveries where ended_at < ${before}::timestamptz`)
-  await db.execute(sql`
-    delete from removed_integrations r
-    where r.removed_at < ${before}::timestamptz
-      and not exists (select from deliveries d where d.org_id = r.org_id and d.integration_id = r.id)`)
 }
 
-const daysBefore = (now: Date, days: number): string =>
-  new Date(now.getTime() - days * 24 * 60 * 60 * 1000).toISOString()
+/** In one statement, so that nobody waits long behind it. */
+const DELETED_AT_ONCE = 10_000
+
+async function deleteInSteps(db: Database, step: (limit: SQL) => SQL): Promise<void> {
+  for (;;) {
+    const { count } = (await db.execute(step(sql.raw(String(DELETED_AT_ONCE))))) as unknown as { count: number }
+    if (count < DELETED_AT_ONCE) return
+  }
+}
+
+/** By its index: of what is kept nothing is read. */
+const oldKeys = (table: string, column: string, before: Date) => (limit: SQL) => {
+  const [from, at] = [sql.raw(table), sql.raw(column)]
+  return sql`
+    delete from ${from} where ctid = any(array(
+      select ctid from ${from} where ${at} < ${before.toISOString()}::timestamptz order by ${at} limit ${limit}))`
+}
+
+const daysBefore = (now: Date, days: number): Date => new Date(now.getTime() - days * 24 * 60 * 60 * 1000)

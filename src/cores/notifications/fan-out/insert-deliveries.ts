@@ -103,6 +103,8 @@ function matchRecipients(
       daily: window?.daily.toISOString() ?? null,
     }
   })
+  const isNew = (recipient: SQL) => sql`not exists (
+    select from delivery_keys k where k.org_id = e.org_id and k.event_id = e.event_id and k.recipient = ${recipient})`
   const isOwn = (userId: SQL) => sql`coalesce(${userId} = e.skipped_id, false)`
   const isSingle = sql`(s.timing = 'immediately' or c.channel = any(${SINGLE_CHANNELS}) or e.test_of is not null
     or ${isOwn(sql`s.user_id`)})`
@@ -116,7 +118,7 @@ function matchRecipients(
     cross join lateral (
       select s.id as subscription_id, s.integration_id, s.user_id, s.timing, 'sub:' || s.id as digest_key,
         c.channel, coalesce(s.integration_id, 'email:' || s.user_id) as target, not e.for_admins as any_member,
-        null::text as app_membership_id, ${isOwn(sql`s.user_id`)} as is_own
+        null::text as app_membership_id, ${isOwn(sql`s.user_id`)} as is_own, coalesce(s.integration_id, s.id) as recipient
       from (
         select distinct on (coalesce(integration_id, id)) * from (
           select * from subscriptions where org_id = e.org_id and enabled and pattern = any(e.patterns)
@@ -131,28 +133,15 @@ function matchRecipients(
       ) c
       where c.channel is not null and ${which === 'singles' ? isSingle : sql`not ${isSingle}`}
         and (not s.own_only or s.user_id = e.concerns_id)
-        and not exists (
-          select from deliveries d
-          where d.org_id = e.org_id and d.event_id = e.event_id and d.subscription_id = s.id
-            and d.replay_of is null and d.subscription_id is not null
-        )
-        and (s.integration_id is null or not exists (
-          select from deliveries d
-          where d.org_id = e.org_id and d.event_id = e.event_id and d.integration_id = s.integration_id
-            and d.replay_of is null and d.subscription_id is not null
-        ))
+        and ${isNew(sql`coalesce(s.integration_id, s.id)`)}
       union all
       select null, null, f.user_id, f.frequency, 'follow:' || f.user_id, ${DIRECT_MESSAGE}, 'dm:' || f.user_id, false,
         (select a.membership_id from app_members a
-          where a.org_id = f.org_id and a.app_id = f.app_id and a.user_id = f.user_id), ${isOwn(sql`f.user_id`)}
+          where a.org_id = f.org_id and a.app_id = f.app_id and a.user_id = f.user_id), ${isOwn(sql`f.user_id`)}, f.user_id
       from follows f
       where f.org_id = e.org_id and f.app_id = e.app_id and e.category = any(f.categories)
         and ${which === 'singles' ? isSingleFollow : sql`not ${isSingleFollow}`}
-        and not exists (
-          select from deliveries d
-          where d.org_id = e.org_id and d.event_id = e.event_id and d.user_id = f.user_id
-            and d.replay_of is null and d.subscription_id is null and d.user_id is not null
-        )
+        and ${isNew(sql`f.user_id`)}
     ) r
     order by e.seq, r.subscription_id, r.user_id
     limit ${sql.raw(String(FAN_OUT_PAGE))}`
@@ -178,6 +167,8 @@ async function insertSingleDeliveries(
       select m.*, ${newId('dlv', clock)} as id, ${newId('msg', clock)} as message_id
       from (${matchRecipients(batch, 'singles')}) m
     ), inserted as (
+      ${insertKeys(sql`matched`)}
+    ), delivered as (
       insert into deliveries (
         org_id, id, event_id, type, app_id, subscription_id, integration_id, user_id, channel, message_id, state, reason,
         created_at, settled_at
@@ -185,9 +176,7 @@ async function insertSingleDeliveries(
       select org_id, id, event_id, type, app_id, subscription_id, integration_id, user_id, channel,
         case when not is_own then message_id end, case when is_own then 'dropped' else 'waiting' end,
         case when is_own then ${OWN_ACTION} end, ${now}, case when is_own then ${now} end
-      from matched
-      on conflict do nothing
-      returning id
+      from matched join inserted using (id)
     ), queued as (
       insert into messages (
         org_id, id, channel, subscription_id, integration_id, user_id, target, ordering_key, seq, state, next_at, created_at
@@ -203,8 +192,8 @@ async function insertSingleDeliveries(
 }
 
 /**
- * Into the open window of each. Inserting locks the window's row, and a claim takes it only as a whole: either the item is
- * in before, or the window is closed and the item goes into the next one.
+ * Into the open window of each, whose message is locked, and a claim takes it only as a whole: either the item is in
+ * before, or the window is closed and the item goes into the next one.
  */
 async function insertDigestDeliveries(
   tx: Transaction,
@@ -217,30 +206,44 @@ async function insertDigestDeliveries(
   for (const round of [0, 1]) {
     const [row] = await tx.execute<Row>(sql`
       with matched as materialized (
-        ${matchRecipients(batch, 'digests', round, windows)}
-      ), windows as (
+        select m.*, ${newId('dlv', clock)} as id from (${matchRecipients(batch, 'digests', round, windows)}) m
+      ), wanted as materialized (
+        select distinct on (org_id, digest_key, window_end) *, ${newId('msg', clock)} as new_id
+        from matched order by org_id, digest_key, window_end
+      ), keyed as (
+        insert into digest_keys (org_id, digest_key, window_end, message_id)
+        select org_id, digest_key, window_end, new_id from wanted
+        on conflict (org_id, digest_key, window_end) do update set message_id = digest_keys.message_id
+        returning org_id, digest_key, window_end, message_id
+      ), opened as (
         insert into messages (
           org_id, id, channel, subscription_id, integration_id, user_id, target, digest_key, window_end, state, next_at,
           created_at
         )
-        select org_id, ${newId('msg', clock)}, channel, subscription_id, integration_id, user_id, target, digest_key,
-          window_end, 'open', window_end, ${now}
-        from (select distinct on (org_id, digest_key, window_end) * from matched order by org_id, digest_key, window_end) m
-        on conflict (org_id, digest_key, window_end) where digest_key is not null
-        do update set window_end = excluded.window_end where messages.state = 'open'
+        select w.org_id, w.new_id, w.channel, w.subscription_id, w.integration_id, w.user_id, w.target, w.digest_key,
+          w.window_end, 'open', w.window_end, ${now}
+        from wanted w join keyed k on k.org_id = w.org_id and k.message_id = w.new_id
         returning org_id, id, digest_key, window_end
+      ), filling as materialized (
+        select k.org_id, k.message_id as id, k.digest_key, k.window_end from keyed k cross join lateral (
+          select from messages m where m.org_id = k.org_id and m.id = k.message_id and m.state = 'open' for update
+        ) m
+      ), windows as (
+        select * from opened union all select * from filling
+      ), placed as materialized (
+        select m.*, w.id as message_id from matched m join windows w using (org_id, digest_key, window_end)
       ), inserted as (
+        ${insertKeys(sql`placed`)}
+      ), delivered as (
         insert into deliveries (
           org_id, id, event_id, type, app_id, subscription_id, integration_id, user_id, channel, message_id, state, created_at
         )
-        select org_id, ${newId('dlv', clock)}, m.event_id, m.type, m.app_id, m.subscription_id, m.integration_id, m.user_id,
-          m.channel, w.id, 'waiting', ${now}
-        from matched m join windows w using (org_id, digest_key, window_end)
-        on conflict do nothing
-        returning id
+        select org_id, id, event_id, type, app_id, subscription_id, integration_id, user_id, channel, message_id, 'waiting',
+          ${now}
+        from placed join inserted using (id)
       )
       select (select count(*) from matched)::int as wanted, (select count(*) from inserted)::int as n,
-        (select ${PEOPLE} from matched join windows using (org_id, digest_key, window_end)) as people`)
+        (select ${PEOPLE} from placed) as people`)
     people.push(...(row!.people ?? []))
     if (row!.n === row!.wanted) return { isPageFull: row!.wanted >= FAN_OUT_PAGE, people }
   }
@@ -258,17 +261,25 @@ export async function insertUnmatched(
   const now = timeOf(clock)
   const given = batch.map(({ orgId, id, type, appId }) => ({ orgId, id, type, appId }))
   await tx.execute(sql`
+    with unmatched as materialized (
+      select e."orgId" as org_id, e.id as event_id, e.type, e."appId" as app_id, '' as recipient,
+        ${newId('dlv', clock)} as id
+      from json_to_recordset(${JSON.stringify(given)}::text::json) as e("orgId" text, id text, type text, "appId" text)
+      where not exists (select from delivery_keys k where k.org_id = e."orgId" and k.event_id = e.id)
+    ), inserted as (
+      ${insertKeys(sql`unmatched`)}
+    )
     insert into deliveries (org_id, id, event_id, type, app_id, state, reason, created_at, settled_at)
-    select e."orgId", ${newId('dlv', clock)}, e.id, e.type, e."appId", 'dropped', 'matched_nobody', ${now}, ${now}
-    from json_to_recordset(${JSON.stringify(given)}::text::json) as e("orgId" text, id text, type text, "appId" text)
-    where not exists (
-        select from deliveries
-        where org_id = e."orgId" and event_id = e.id and replay_of is null and subscription_id is not null)
-      and not exists (
-        select from deliveries
-        where org_id = e."orgId" and event_id = e.id and replay_of is null and subscription_id is null
-          and user_id is not null)`)
+    select org_id, id, event_id, type, app_id, 'dropped', 'matched_nobody', ${now}, ${now}
+    from unmatched join inserted using (id)`)
 }
+
+/** Of those, what nobody has got yet: `id` is that of the delivery. */
+const insertKeys = (of: SQL): SQL => sql`
+  insert into delivery_keys (org_id, event_id, recipient, delivery_id)
+  select org_id, event_id, recipient, id from ${of}
+  on conflict do nothing
+  returning delivery_id as id`
 
 const timeOf = (clock: Clock): SQL => sql`${clock().toISOString()}::timestamptz`
 

@@ -1,7 +1,7 @@
 import type { Transaction } from '../../../../db/connect.ts'
 import { and, asc, desc, eq } from '../../../../db/drizzle.ts'
 import { notify } from '../../../../db/listen.ts'
-import { deliveries, events, messages, subscriptions } from '../../../../db/schema.ts'
+import { deliveries, deliveryKeys, events, messages, subscriptions } from '../../../../db/schema.ts'
 import { ServiceError } from '../../../contracts/errors.ts'
 import { TEST_EVENT } from '../../../contracts/events.ts'
 import { makeId } from '../../../contracts/ids.ts'
@@ -40,6 +40,7 @@ export const testIntegration: Verb<'testIntegration'> = write(
     })
     const delivery = { ...common, id: deliveryId, eventId, messageId, type: TEST_EVENT }
     await tx.insert(deliveries).values({ ...delivery, state: 'waiting', createdAt: now })
+    await tx.insert(deliveryKeys).values({ orgId, eventId, recipient: integration.id, deliveryId })
     const message = { ...common, id: messageId, target: integration.id }
     await tx.insert(messages).values({ ...message, state: 'pending', nextAt: now, createdAt: now })
     await notify(tx, 'messages')
