@@ -7,6 +7,7 @@ import { consolePages } from './console.ts'
 import { connector, mcpCall } from './connector.ts'
 import { embeddings } from './embeddings.ts'
 import { gateway } from './gateway.ts'
+import { growth } from './growth.ts'
 import { maintenance } from './maintenance.ts'
 import { mcp } from './mcp.ts'
 import { memory } from './memory.ts'
@@ -41,6 +42,7 @@ const BENCHES: Record<string, () => Promise<string[]>> = {
   apps,
   maintenance,
   replicas,
+  growth,
   workload,
 }
 

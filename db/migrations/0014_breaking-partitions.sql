@@ -27,7 +27,7 @@ WHERE "state" = 'open' AND "digest_key" IS NOT NULL AND "window_end" IS NOT NULL
 UPDATE "deliveries" d SET "replayed_at" = r."created_at" FROM "deliveries" r
 WHERE r."org_id" = d."org_id" AND r."replay_of" = d."id" AND r."replay_of" IS NOT NULL;
 --> statement-breakpoint
-DROP INDEX "activity_by_type";
+DROP INDEX "activity_by_grant";
 --> statement-breakpoint
 ALTER TABLE "activity" RENAME TO "activity_rest";
 --> statement-breakpoint
@@ -37,7 +37,7 @@ ALTER INDEX "activity_by_user" RENAME TO "activity_rest_by_user";
 --> statement-breakpoint
 ALTER INDEX "activity_by_name" RENAME TO "activity_rest_by_name";
 --> statement-breakpoint
-ALTER INDEX "activity_by_grant" RENAME TO "activity_rest_by_grant";
+ALTER INDEX "activity_by_type" RENAME TO "activity_rest_by_type";
 --> statement-breakpoint
 CREATE TABLE "activity" (LIKE "activity_rest" INCLUDING DEFAULTS) PARTITION BY RANGE ("id");
 --> statement-breakpoint
@@ -47,7 +47,7 @@ CREATE INDEX "activity_by_user" ON "activity" USING btree ("org_id","user_id","i
 --> statement-breakpoint
 CREATE INDEX "activity_by_name" ON "activity" USING btree ("org_id","name","id");
 --> statement-breakpoint
-CREATE INDEX "activity_by_grant" ON "activity" USING btree ("org_id","grant_id","id") WHERE "grant_id" is not null;
+CREATE INDEX "activity_by_type" ON "activity" USING btree ("org_id","type","id");
 --> statement-breakpoint
 ALTER TABLE "activity" ATTACH PARTITION "activity_rest" DEFAULT;
 --> statement-breakpoint

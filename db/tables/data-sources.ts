@@ -130,11 +130,9 @@ export const activity = pgTable(
   },
   (t) => [
     primaryKey({ columns: [t.orgId, t.id] }),
+    index('activity_by_type').on(t.orgId, t.type, t.id),
+    // Those of an agent are found by its user, whose agents are few.
     index('activity_by_user').on(t.orgId, t.userId, t.id),
     index('activity_by_name').on(t.orgId, t.name, t.id),
-    // Only the calls of agents: no other one pays for it.
-    index('activity_by_grant')
-      .on(t.orgId, t.grantId, t.id)
-      .where(sql`${t.grantId} is not null`),
   ],
 )

@@ -9,6 +9,7 @@ import { EVENTS, TEST_EVENT, type EventType } from '../contracts/events.ts'
 import { makeId } from '../contracts/ids.ts'
 import type { Clock, Storage } from './dependencies.ts'
 import { withTransaction } from './transaction.ts'
+import { nextOrganizations } from './work/index.ts'
 
 export type NewEvent = {
   readonly orgId: string
@@ -63,9 +64,9 @@ async function insertEvent(
 }
 
 /** In one transaction; the next batch follows at once. */
-const BATCH = sql.raw('100')
-/** An arbitrary number: one worker ships at a time, so that events arrive in their order. */
-const SHIP_LOCK = 7_382_001
+const BATCH = 100
+/** One worker ships those of an organization at a time, so that they arrive in their order. */
+const WAITING = { table: 'outbox', isWaiting: sql`true`, lock: 7_382_001 } as const
 
 /**
  * Moves what producers recorded to the events, as many of each organization, oldest first; one that was recorded twice
@@ -75,25 +76,16 @@ export async function shipOutbox({ db, clock }: Storage): Promise<number> {
   const [waiting] = await db.execute(sql`select 1 from outbox limit 1`)
   if (!waiting) return 0
   return withTransaction(db, async (tx) => {
-    const [lock] = await tx.execute<{ taken: boolean }>(
-      sql`select pg_try_advisory_xact_lock(${sql.raw(String(SHIP_LOCK))}) as taken`,
-    )
-    if (!lock!.taken) return 0
+    const organizations = await nextOrganizations({ db, tx, atMost: BATCH }, WAITING)
+    if (organizations.length === 0) return 0
+    const share = Math.max(1, Math.floor(BATCH / organizations.length))
     const at = sql`${clock().toISOString()}::timestamptz`
     const [moved] = await tx.execute<{ n: number }>(sql`
-      with recursive organization(org_id) as (
-        (select org_id from outbox order by org_id limit 1)
-        union all
-        select next.org_id from organization o cross join lateral (
-          select org_id from outbox where org_id > o.org_id order by org_id limit 1
-        ) next
-      ), share as (
-        select greatest(1, ${BATCH} / greatest(count(*), 1)) as n from organization
-      ), first as materialized (
-        select f.org_id, f.id from organization o cross join lateral (
-          select org_id, id, seq from outbox where org_id = o.org_id order by org_id, seq limit (select n from share)
+      with first as materialized (
+        select f.org_id, f.id
+        from json_to_recordset(${JSON.stringify(organizations)}::text::json) as o(org_id text) cross join lateral (
+          select org_id, id from outbox where org_id = o.org_id order by org_id, seq limit ${String(share)}::int
         ) f
-        order by f.seq limit ${BATCH}
       ), taken as (
         delete from outbox o using first where o.org_id = first.org_id and o.id = first.id
         returning o.*

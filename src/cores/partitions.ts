@@ -92,9 +92,9 @@ async function readNow(db: Database): Promise<number> {
 }
 
 /** At a start, before the first row: also after a long time without one there is a partition for each. */
-export async function prepareMonths({ db, partitions }: PartitionDeps): Promise<void> {
+export async function prepareMonths({ db, partitions }: PartitionDeps, at?: Date): Promise<void> {
   if (!partitions) return
-  const [now, found] = [await readNow(db), await readPartitions(db)]
+  const [now, found] = [at?.getTime() ?? (await readNow(db)), await readPartitions(db)]
   for (const table of TABLES) {
     if (missingMonths(found.get(table)!, now).length === 0) continue
     if (await hasRest(db, table)) await dropStaleCut(db, table, now)

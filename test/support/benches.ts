@@ -39,6 +39,12 @@ export const WORK: Says = {
   notifications: [/^ {2}https: against graphile-worker \S+x/m, /in claim number \d+/],
   apps: [/one of them changed: 1 sent/, /^ +ratio +\S+x CPU/m, /the same through the API .* \S+x/],
   maintenance: [/^ {2}log_groups .*: \S+x/m, /^ {2}a run of \d+ steps/m],
+  growth: [
+    /of which one matches: \S+ ms of database CPU/,
+    /waiting events: .* \S+x \(target 1\.3x\)$/m,
+    /a page of activity, the newest: .* \S+x/,
+    /^ {2}sweeping a year of .* s of database CPU/m,
+  ],
   replicas: [/^ {2}tool calls[^]*?four against one \S+x/m, /^ {2}deliveries[^]*?four against one \S+x/m],
 }
 

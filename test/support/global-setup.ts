@@ -13,6 +13,9 @@ import { findPgBouncer, startPgBouncer } from './pgbouncer.ts'
 import { prepareMonths } from '../../src/cores/partitions.ts'
 import { startPostgres } from './postgres.ts'
 
+/** START_MS of ./system.ts, which can be imported by tests alone. */
+const TESTS_BEGIN = '2026-03-02T10:00:00Z'
+
 declare module 'vitest' {
   interface ProvidedContext {
     testFolder: string
@@ -42,7 +45,8 @@ async function setupPostgres(project: TestProject): Promise<() => Promise<void>>
   await onServer(url, `create database ${template}`)
   const { db, sql, close } = await connect({ url: databaseUrl(url, template) }, { poolSize: 1 })
   await migrate(sql, await readMigrations(fileURLToPath(new URL('../../db/migrations', import.meta.url))))
-  // As every start would.
+  // As every start would, at the time of the machine and at that of the tests.
+  await prepareMonths({ db, partitions: true }, new Date(TESTS_BEGIN))
   await prepareMonths({ db, partitions: true })
   await close()
   const pooler = project.getProvidedContext().isPooled

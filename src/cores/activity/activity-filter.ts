@@ -1,6 +1,6 @@
 /** Which rows of activity a principal asks for, of those they may see. */
 import { and, eq, gte, lt } from '../../../db/drizzle.ts'
-import { activity } from '../../../db/schema.ts'
+import { activity, platformAccessGrants } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { firstIdOf } from '../../contracts/ids.ts'
 import { atLeast } from '../../contracts/roles.ts'
@@ -27,7 +27,8 @@ export async function activityFilter(
   if (user_id !== undefined && user_id !== principal.userId && !seesAll) {
     throw new ServiceError('FORBIDDEN', 'Only owners and admins may see the activity of others')
   }
-  const userId = user_id ?? (seesAll ? undefined : principal.userId)
+  const userId =
+    user_id ?? (seesAll ? grant_id && (await userOfGrant(db, principal.orgId, grant_id)) : principal.userId)
   return and(
     eq(activity.orgId, principal.orgId),
     type === 'all' ? undefined : eq(activity.type, type),
@@ -39,6 +40,15 @@ export async function activityFilter(
     from === undefined ? undefined : gte(activity.id, firstIdOf('act', Date.parse(from))),
     to === undefined ? undefined : lt(activity.id, firstIdOf('act', Date.parse(to))),
   )
+}
+
+/** All calls of a grant are its user's, by whom there is an index. Undefined: the grant is not known here. */
+async function userOfGrant(db: Storage['db'], orgId: string, grantId: string): Promise<string | undefined> {
+  const [grant] = await db
+    .select({ userId: platformAccessGrants.userId })
+    .from(platformAccessGrants)
+    .where(and(eq(platformAccessGrants.orgId, orgId), eq(platformAccessGrants.id, grantId)))
+  return grant?.userId
 }
 
 /** By name, which the rows keep: the activity of a removed database can still be found. No row has an empty one. */

@@ -3,14 +3,20 @@ import type { SQL } from 'drizzle-orm'
 import type { Transaction } from '../../../../db/connect.ts'
 import { sql } from '../../../../db/drizzle.ts'
 import { FAN_OUT_EVENTS } from '../../../contracts/limits.ts'
-import type { Clock } from '../../dependencies.ts'
+import type { Clock, Storage } from '../../dependencies.ts'
+import { nextOrganizations, tryLock } from '../../work/index.ts'
 import type { EventRow } from './insert-deliveries.ts'
 
 /** Locked until the end of the transaction, oldest first. */
 export type ChooseEvents = (tx: Transaction) => Promise<readonly EventRow[]>
 
-export async function chooseEvents(tx: Transaction, clock: Clock): Promise<readonly EventRow[]> {
-  const locked = await lockOrganizations(tx)
+const WAITING = { table: 'events', isWaiting: sql`fanned_out_at is null`, lock: 7_382_002 } as const
+
+export async function chooseEvents(
+  { db, clock }: Storage,
+  tx: Transaction,
+): Promise<readonly EventRow[]> {
+  const locked = await nextOrganizations({ db, tx, atMost: FAN_OUT_EVENTS }, WAITING)
   if (locked.length === 0) return []
   const share = Math.max(1, Math.floor(FAN_OUT_EVENTS / locked.length))
   return readEvents(
@@ -27,35 +33,11 @@ export async function chooseEvent(
   clock: Clock,
   { orgId, id }: { readonly orgId: string; readonly id: string },
 ): Promise<readonly EventRow[]> {
-  const [lock] = await tx.execute<{ taken: boolean }>(sql`select ${tryLock(sql`${orgId}`)} as taken`)
+  const [lock] = await tx.execute<{ taken: boolean }>(
+    sql`select ${tryLock(WAITING.lock, sql`${orgId}`)} as taken`,
+  )
   if (!lock!.taken) return []
   return readEvents(tx, clock, sql`(select ${orgId}::text as org_id) o`, sql`and e.id = ${id}`)
-}
-
-/** An arbitrary number, beside the organization's own. */
-const FAN_OUT_LOCK = sql.raw('7382002')
-const tryLock = (orgId: SQL): SQL => sql`pg_try_advisory_xact_lock(${FAN_OUT_LOCK}, hashtext(${orgId}))`
-
-/**
- * By a statement of its own: what is read afterwards is what the last holder left. From one organization with something
- * waiting to the next is one step in an index. Where there are very many, those that wait longest.
- */
-async function lockOrganizations(tx: Transaction): Promise<readonly { org_id: string }[]> {
-  return tx.execute<{ org_id: string }>(sql`
-    with recursive organization(org_id) as (
-      (select org_id from events where fanned_out_at is null order by org_id limit 1)
-      union all
-      select next.org_id from organization o cross join lateral (
-        select e.org_id from events e where e.fanned_out_at is null and e.org_id > o.org_id order by e.org_id limit 1
-      ) next
-    ), longest_waiting as materialized (
-      select o.org_id from organization o cross join lateral (
-        select e.seq from events e where e.fanned_out_at is null and e.org_id = o.org_id
-        order by e.org_id, e.seq limit 1
-      ) first
-      order by first.seq limit ${sql.raw(String(FAN_OUT_EVENTS))}
-    )
-    select org_id from longest_waiting where ${tryLock(sql`org_id`)}`)
 }
 
 /** Not those that failed a moment ago, nor those behind one that did. */
