@@ -28,7 +28,9 @@ const ROWS = Number(process.env['BENCH_ROWS'] ?? sized(10_000_000, 20_000))
 const FEW_ROWS = sized(1_000_000, 2_000)
 const SWEEP_TARGET_SECONDS = 1
 const LIST_TARGET = 2
-const MONTHS = 13
+/** Kept of each by default, with the one that goes next. */
+const ACTIVITY_MONTHS = 13
+const DELIVERY_MONTHS = 5
 const DAY_MS = 86_400_000
 const PAGES = sized(200, 10)
 
@@ -45,15 +47,15 @@ export async function growth(): Promise<string[]> {
   }
 }
 
-/** As an installation has them that has run for a year. */
-async function makeMonths({ db }: Connection): Promise<void> {
-  for (let month = MONTHS; month >= 0; month--)
+/** As an installation has them that has run for so long. */
+async function makeMonths({ db }: Connection, months: number): Promise<void> {
+  for (let month = months; month >= 0; month--)
     await prepareMonths({ db, partitions: true }, new Date(Date.now() - month * 30 * DAY_MS))
 }
 
 const fanOutDatabase = <T>(url: string, work: (connection: Connection) => Promise<T>): Promise<T> =>
   inDatabase(url, async (connection) => {
-    await makeMonths(connection)
+    await makeMonths(connection, DELIVERY_MONTHS)
     return work(connection)
   })
 
@@ -125,7 +127,10 @@ async function manyOrganizations(url: string): Promise<string[]> {
 
 const longActivity = (url: string) =>
   inTemporaryFolder(async (folder) => {
-    const [few, many] = [await pageOf(url, `${folder}/few`, FEW_ROWS), await pageOf(url, `${folder}/many`, ROWS)]
+    const [few, many] = [
+      await pageOf(url, `${folder}/few`, FEW_ROWS),
+      await pageOf(url, `${folder}/many`, ROWS),
+    ]
     const ratio = (name: keyof typeof few.pages) => many.pages[name] / few.pages[name]
     return [
       ...(Object.keys(few.pages) as (keyof typeof few.pages)[]).map(
@@ -150,7 +155,7 @@ async function pageOf(url: string, folder: string, rows: number) {
   const connection = await connect({ url: own.href }, { statementTimeoutMs: 0 })
   try {
     const { orgId, userId } = source.owner
-    await makeMonths(connection)
+    await makeMonths(connection, ACTIVITY_MONTHS)
     await connection.sql.query(fill(rows, orgId, userId!))
     await connection.sql.query('vacuum analyze activity')
     const call = httpClient(source.system.services.get('api-gateway')!, { token: source.token })

@@ -121,11 +121,4 @@ export const TABLE_KINDS: Record<TableName, TableKind> = {
 type Schema = typeof schema
 type TableName = Schema[keyof Schema]['_']['name'] | 'svc_migrations' | `${Monthly | 'log_lines'}_rest`
 /** Those with partitions: src/cores/partitions.ts. */
-type Monthly =
-  | 'activity'
-  | 'attempts'
-  | 'audit_log'
-  | 'deliveries'
-  | 'delivery_keys'
-  | 'events'
-  | 'messages'
+type Monthly = 'activity' | 'attempts' | 'audit_log' | 'deliveries' | 'delivery_keys' | 'events' | 'messages'

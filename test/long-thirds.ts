@@ -51,6 +51,7 @@ export const SECONDS: Readonly<Record<string, number>> = {
   'test/long/lost-tail.test.ts': 90,
   'test/long/mcp-load.test.ts': 60,
   'test/long/model-flood.test.ts': 60,
+  'test/long/months-under-load.test.ts': 30,
   'test/long/neighbors.test.ts': 90,
   'test/long/npx-skills.test.ts': 20,
   'test/long/one-process.test.ts': 90,

@@ -80,7 +80,9 @@ export async function readPartitions(db: Database): Promise<ReadonlyMap<MonthlyT
 function readName(name: string): Omit<Partition, 'name'> {
   const [, until, digits] = /_(until_)?(\d{6})$/.exec(name) ?? []
   if (digits === undefined) return { end: null, isPast: false }
-  return until ? { end: fromDigits(digits), isPast: true } : { end: monthAfter(fromDigits(digits)), isPast: false }
+  return until
+    ? { end: fromDigits(digits), isPast: true }
+    : { end: monthAfter(fromDigits(digits)), isPast: false }
 }
 
 /** By the database's clock, which is the same for all processes. */
@@ -123,7 +125,8 @@ function missingMonths(found: readonly Partition[], now: number): number[] {
   const covered = found.findLast(({ end }) => end !== null)?.end ?? 0
   const last = monthAfter(monthOf(now), MONTHS_AHEAD)
   const missing: number[] = []
-  for (let month = Math.max(monthOf(now), covered); month <= last; month = monthAfter(month)) missing.push(month)
+  for (let month = Math.max(monthOf(now), covered); month <= last; month = monthAfter(month))
+    missing.push(month)
   return missing
 }
 
@@ -176,7 +179,10 @@ async function cutOffRest(
   const constraint = cutName(table, cut)
   const before = found.findLast(({ end }) => end !== null)?.end
   const from = before === null || before === undefined ? undefined : boundOf(table, before)
-  const isOlder = [`${column} < ${boundOf(table, cut)}`, ...(from === undefined ? [] : [`${column} >= ${from}`])]
+  const isOlder = [
+    `${column} < ${boundOf(table, cut)}`,
+    ...(from === undefined ? [] : [`${column} >= ${from}`]),
+  ]
   if (known === undefined)
     await withLocks(db, [
       `alter table ${rest} add constraint ${constraint} check (${isOlder.join(' and ')}) not valid`,
@@ -238,7 +244,8 @@ export async function dropMonths(
   isFree: (end: number) => Promise<boolean> = async () => true,
 ): Promise<void> {
   for (const { name, end } of (await readPartitions(db)).get(table)!) {
-    if (end !== null && end <= before && (await isFree(end))) await withLocks(db, [`drop table if exists ${name}`])
+    if (end !== null && end <= before && (await isFree(end)))
+      await withLocks(db, [`drop table if exists ${name}`])
   }
 }
 

@@ -40,7 +40,12 @@ const DAY = 24 * HOUR
 
 export const jobTable = (deps: JobDeps): readonly Job[] => [
   { name: 'sweep', everySeconds: 10 * MINUTE, leaseSeconds: 5 * MINUTE, run: () => sweep(deps) },
-  { name: 'keep months', everySeconds: DAY, leaseSeconds: HOUR, run: (stopping) => keepMonths(deps, stopping) },
+  {
+    name: 'keep months',
+    everySeconds: DAY,
+    leaseSeconds: HOUR,
+    run: (stopping) => keepMonths(deps, stopping),
+  },
   { name: 'sweep activity', everySeconds: DAY, leaseSeconds: HOUR, run: () => sweepActivity(deps) },
   { name: 'sweep deliveries', everySeconds: DAY, leaseSeconds: HOUR, run: () => sweepDeliveries(deps) },
   { name: 'sweep token pools', everySeconds: DAY, leaseSeconds: HOUR, run: () => sweepTokenPools(deps) },

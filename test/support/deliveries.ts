@@ -1,5 +1,5 @@
 /** Rows of the ledger as the engine leaves them behind. */
-import { attempts, deliveries, events, messages } from '../../db/schema.ts'
+import { attempts, deliveries, deliveryKeys, events, messages } from '../../db/schema.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import type { Org } from './make.ts'
 import type { TestSystem } from './system.ts'
@@ -56,6 +56,7 @@ export async function insertDelivery(
     settledAt: new Date(at.getTime() + 250),
     ...row,
   })
+  await db.insert(deliveryKeys).values({ orgId, eventId, recipient: id, deliveryId: id })
   const { subscriptionId = null, integrationId = null } = row
   await db.insert(messages).values({
     orgId,

@@ -469,7 +469,9 @@ describe('fan-out', () => {
         insert into messages (org_id, id, channel, subscription_id, integration_id, target, digest_key, window_end, state,
           next_at, lease_until, created_at)
         values ('${org.id}', 'msg_${seconds}', 'webhook', '${daily}', '${integrationId}', '${integrationId}', 'sub:${daily}',
-          to_timestamp(${seconds}), 'claimed', to_timestamp(${seconds}), to_timestamp(${seconds}) + interval '1 day', now())`)
+          to_timestamp(${seconds}), 'claimed', to_timestamp(${seconds}), to_timestamp(${seconds}) + interval '1 day', now());
+        insert into digest_keys (org_id, digest_key, window_end, message_id)
+        values ('${org.id}', 'sub:${daily}', to_timestamp(${seconds}), 'msg_${seconds}')`)
     }
     const subject = 'checks/chk_1'
     await harness.record(org, { type: 'application.check.recovered', subject: 'checks/chk_0' })
@@ -481,7 +483,8 @@ describe('fan-out', () => {
       harness.received(fine.url).map(({ type, subject: of }) => `${of} ${type.split('.').at(-1)}`)
     expect(subjects().toSorted()).toEqual(['checks/chk_0 recovered', 'checks/chk_2 recovered'])
     expect(harness.warnings.map(({ event }) => event)).toEqual(['an event cannot be fanned out'])
-    await database.sql.query(`delete from messages where digest_key = 'sub:${daily}'`)
+    await database.sql.query(`delete from messages where digest_key = 'sub:${daily}';
+      delete from digest_keys where digest_key = 'sub:${daily}'`)
     harness.clock.advance(61)
     await harness.drain()
     harness.clock.advance(1)

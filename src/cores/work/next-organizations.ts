@@ -30,7 +30,10 @@ export async function nextOrganizations(
   const after = place.get(waiting) ?? ''
   const found = await walk(tx, waiting, { after, atMost })
   const isEnd = found.length < atMost
-  const rest = isEnd && after !== '' ? await walk(tx, waiting, { after: '', upTo: after, atMost: atMost - found.length }) : []
+  const rest =
+    isEnd && after !== ''
+      ? await walk(tx, waiting, { after: '', upTo: after, atMost: atMost - found.length })
+      : []
   const last = [...found, ...rest].at(-1)
   // Where all of them were found the next walk begins at the first.
   if (last && found.length + rest.length === atMost) place.set(waiting, last.org_id)

@@ -74,8 +74,7 @@ async function hasWaiting(db: Database, end: number): Promise<boolean> {
 
 /** Embedded all of them; elsewhere those that came before there were months. */
 async function sweepRows(db: Database, before: Date): Promise<void> {
-  const isBefore = (column: string): SQL =>
-    sql`${sql.raw(column)} < ${before.toISOString()}::timestamptz`
+  const isBefore = (column: string): SQL => sql`${sql.raw(column)} < ${before.toISOString()}::timestamptz`
   const each = async (table: MonthlyTable, work: (part: SQL, isInPart: SQL) => SQL) => {
     for (const part of await outsideMonths(db, table))
       await inParts(db, { table: part }, (isInPart) => db.execute(work(sql.raw(part), isInPart)))
@@ -118,7 +117,9 @@ const DELETED_AT_ONCE = 10_000
 
 async function deleteInSteps(db: Database, step: (limit: SQL) => SQL): Promise<void> {
   for (;;) {
-    const { count } = (await db.execute(step(sql.raw(String(DELETED_AT_ONCE))))) as unknown as { count: number }
+    const { count } = (await db.execute(step(sql.raw(String(DELETED_AT_ONCE))))) as unknown as {
+      count: number
+    }
     if (count < DELETED_AT_ONCE) return
   }
 }

@@ -12,10 +12,7 @@ export type ChooseEvents = (tx: Transaction) => Promise<readonly EventRow[]>
 
 const WAITING = { table: 'events', isWaiting: sql`fanned_out_at is null`, lock: 7_382_002 } as const
 
-export async function chooseEvents(
-  { db, clock }: Storage,
-  tx: Transaction,
-): Promise<readonly EventRow[]> {
+export async function chooseEvents({ db, clock }: Storage, tx: Transaction): Promise<readonly EventRow[]> {
   const locked = await nextOrganizations({ db, tx, atMost: FAN_OUT_EVENTS }, WAITING)
   if (locked.length === 0) return []
   const share = Math.max(1, Math.floor(FAN_OUT_EVENTS / locked.length))
