@@ -21,11 +21,12 @@ CREATE TABLE activity (
   client_name text,
   grant_id text,
   CONSTRAINT activity_org_id_id_pk PRIMARY KEY (org_id, id)
-);
-CREATE INDEX activity_by_grant ON public.activity USING btree (org_id, grant_id, id) WHERE (grant_id IS NOT NULL);
-CREATE INDEX activity_by_name ON public.activity USING btree (org_id, name, id);
-CREATE INDEX activity_by_type ON public.activity USING btree (org_id, type, id);
-CREATE INDEX activity_by_user ON public.activity USING btree (org_id, user_id, id);
+) PARTITION BY RANGE (id);
+CREATE INDEX activity_by_name ON ONLY public.activity USING btree (org_id, name, id);
+CREATE INDEX activity_by_type ON ONLY public.activity USING btree (org_id, type, id);
+CREATE INDEX activity_by_user ON ONLY public.activity USING btree (org_id, user_id, id);
+
+CREATE TABLE activity_rest PARTITION OF activity DEFAULT;
 
 CREATE TABLE alert_states (
   org_id text NOT NULL,
@@ -191,7 +192,10 @@ CREATE TABLE attempts (
   response text,
   request_headers jsonb,
   CONSTRAINT attempts_org_id_message_id_number_pk PRIMARY KEY (org_id, message_id, number)
-);
+) PARTITION BY RANGE (message_id);
+CREATE INDEX attempts_to_clear ON ONLY public.attempts USING btree (started_at) WHERE ((response IS NOT NULL) OR (request_headers IS NOT NULL));
+
+CREATE TABLE attempts_rest PARTITION OF attempts DEFAULT;
 
 CREATE TABLE audit_log (
   org_id text NOT NULL,
@@ -205,9 +209,11 @@ CREATE TABLE audit_log (
   request_id text,
   support_session_id text,
   CONSTRAINT audit_log_org_id_id_pk PRIMARY KEY (org_id, id)
-);
-CREATE INDEX audit_log_by_action ON public.audit_log USING btree (org_id, action, id);
-CREATE INDEX audit_log_by_actor ON public.audit_log USING btree (org_id, actor_id, id);
+) PARTITION BY RANGE (id);
+CREATE INDEX audit_log_by_action ON ONLY public.audit_log USING btree (org_id, action, id);
+CREATE INDEX audit_log_by_actor ON ONLY public.audit_log USING btree (org_id, actor_id, id);
+
+CREATE TABLE audit_log_rest PARTITION OF audit_log DEFAULT;
 
 CREATE TABLE chat_accounts (
   team_id text NOT NULL,
@@ -376,14 +382,24 @@ CREATE TABLE deliveries (
   replay_of text,
   created_at timestamp with time zone NOT NULL,
   settled_at timestamp with time zone,
+  replayed_at timestamp with time zone,
   CONSTRAINT deliveries_org_id_id_pk PRIMARY KEY (org_id, id)
-);
-CREATE INDEX deliveries_by_message ON public.deliveries USING btree (org_id, message_id);
-CREATE INDEX deliveries_by_replay ON public.deliveries USING btree (org_id, replay_of) WHERE (replay_of IS NOT NULL);
-CREATE INDEX deliveries_by_subscription ON public.deliveries USING btree (org_id, subscription_id, id);
-CREATE INDEX deliveries_by_user ON public.deliveries USING btree (org_id, user_id, id);
-CREATE UNIQUE INDEX deliveries_once_per_follower ON public.deliveries USING btree (org_id, event_id, user_id) WHERE ((replay_of IS NULL) AND (subscription_id IS NULL) AND (user_id IS NOT NULL));
-CREATE UNIQUE INDEX deliveries_once_per_subscription ON public.deliveries USING btree (org_id, event_id, subscription_id) WHERE ((replay_of IS NULL) AND (subscription_id IS NOT NULL));
+) PARTITION BY RANGE (id);
+CREATE INDEX deliveries_by_message ON ONLY public.deliveries USING btree (org_id, message_id);
+CREATE INDEX deliveries_by_subscription ON ONLY public.deliveries USING btree (org_id, subscription_id, id);
+CREATE INDEX deliveries_by_user ON ONLY public.deliveries USING btree (org_id, user_id, id);
+
+CREATE TABLE deliveries_rest PARTITION OF deliveries DEFAULT;
+
+CREATE TABLE delivery_keys (
+  org_id text NOT NULL,
+  event_id text NOT NULL,
+  recipient text NOT NULL,
+  delivery_id text NOT NULL,
+  CONSTRAINT delivery_keys_org_id_event_id_recipient_pk PRIMARY KEY (org_id, event_id, recipient)
+) PARTITION BY RANGE (event_id);
+
+CREATE TABLE delivery_keys_rest PARTITION OF delivery_keys DEFAULT;
 
 CREATE TABLE deployment_output (
   org_id text NOT NULL,
@@ -425,6 +441,15 @@ CREATE UNIQUE INDEX deployments_one_at_a_time ON public.deployments USING btree 
 CREATE INDEX deployments_queued ON public.deployments USING btree (requested_at) WHERE (state = 'queued'::text);
 CREATE INDEX deployments_running ON public.deployments USING btree (lease_until) WHERE (state = 'running'::text);
 
+CREATE TABLE digest_keys (
+  org_id text NOT NULL,
+  digest_key text NOT NULL,
+  window_end timestamp with time zone NOT NULL,
+  message_id text NOT NULL,
+  CONSTRAINT digest_keys_org_id_digest_key_window_end_pk PRIMARY KEY (org_id, digest_key, window_end)
+);
+CREATE INDEX digest_keys_by_time ON public.digest_keys USING btree (window_end);
+
 CREATE TABLE disk_use (
   org_id text NOT NULL,
   bytes bigint NOT NULL,
@@ -447,6 +472,16 @@ CREATE TABLE embedding_counts (
   CONSTRAINT embedding_counts_pkey PRIMARY KEY (org_id)
 );
 
+CREATE TABLE event_keys (
+  org_id text NOT NULL,
+  source text NOT NULL,
+  dedup_key text NOT NULL,
+  event_id text NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  CONSTRAINT event_keys_org_id_source_dedup_key_pk PRIMARY KEY (org_id, source, dedup_key)
+);
+CREATE INDEX event_keys_by_time ON public.event_keys USING btree (recorded_at);
+
 CREATE TABLE events (
   org_id text NOT NULL,
   id text NOT NULL,
@@ -464,11 +499,12 @@ CREATE TABLE events (
   fanned_out_at timestamp with time zone,
   fan_out_again_at timestamp with time zone,
   CONSTRAINT events_org_id_id_pk PRIMARY KEY (org_id, id)
-);
-CREATE INDEX events_by_type ON public.events USING btree (org_id, type, occurred_at);
-CREATE UNIQUE INDEX events_once ON public.events USING btree (org_id, source, dedup_key);
-CREATE INDEX events_that_failed_to_fan_out ON public.events USING btree (org_id, subject, seq) WHERE ((fanned_out_at IS NULL) AND (fan_out_again_at IS NOT NULL));
-CREATE INDEX events_to_fan_out ON public.events USING btree (org_id, seq) WHERE (fanned_out_at IS NULL);
+) PARTITION BY RANGE (id);
+CREATE INDEX events_by_type ON ONLY public.events USING btree (org_id, type, occurred_at);
+CREATE INDEX events_that_failed_to_fan_out ON ONLY public.events USING btree (org_id, subject, seq) WHERE ((fanned_out_at IS NULL) AND (fan_out_again_at IS NOT NULL));
+CREATE INDEX events_to_fan_out ON ONLY public.events USING btree (org_id, seq) WHERE (fanned_out_at IS NULL);
+
+CREATE TABLE events_rest PARTITION OF events DEFAULT;
 
 CREATE TABLE findings (
   org_id text NOT NULL,
@@ -892,12 +928,12 @@ CREATE TABLE messages (
   worker text,
   created_at timestamp with time zone NOT NULL,
   CONSTRAINT messages_org_id_id_pk PRIMARY KEY (org_id, id)
-);
-CREATE INDEX messages_due ON public.messages USING btree (next_at) WHERE (state = ANY (ARRAY['open'::text, 'pending'::text]));
-CREATE INDEX messages_due_by_organization ON public.messages USING btree (org_id, channel, next_at) WHERE (state = ANY (ARRAY['open'::text, 'pending'::text]));
-CREATE INDEX messages_in_order ON public.messages USING btree (org_id, target, ordering_key, seq) WHERE (state = ANY (ARRAY['pending'::text, 'claimed'::text, 'sending'::text]));
-CREATE INDEX messages_leased ON public.messages USING btree (lease_until) WHERE (state = ANY (ARRAY['claimed'::text, 'sending'::text]));
-CREATE UNIQUE INDEX messages_one_digest_per_window ON public.messages USING btree (org_id, digest_key, window_end) WHERE (digest_key IS NOT NULL);
+) PARTITION BY RANGE (id);
+CREATE INDEX messages_active ON ONLY public.messages USING btree (lease_until, next_at) WHERE (state = ANY (ARRAY['open'::text, 'pending'::text, 'claimed'::text, 'sending'::text]));
+CREATE INDEX messages_due_by_organization ON ONLY public.messages USING btree (org_id, channel, next_at) WHERE (state = ANY (ARRAY['open'::text, 'pending'::text]));
+CREATE INDEX messages_in_order ON ONLY public.messages USING btree (org_id, target, ordering_key, seq) WHERE (state = ANY (ARRAY['pending'::text, 'claimed'::text, 'sending'::text]));
+
+CREATE TABLE messages_rest PARTITION OF messages DEFAULT;
 
 CREATE TABLE notifications (
   org_id text NOT NULL,
