@@ -6,6 +6,7 @@ import { migrate } from '../db/migrate.ts'
 import { readMigrations } from '../db/read-migrations.ts'
 import { FAN_OUT_EVENTS, IN_FLIGHT_MAX } from '../src/contracts/limits.ts'
 import { claimMessages } from '../src/cores/notifications/delivery/claim-messages.ts'
+import { prepareMonths } from '../src/cores/partitions.ts'
 import { shipOutbox } from '../src/cores/outbox.ts'
 import { shipAndFanOut } from '../src/cores/notifications/index.ts'
 import { notificationHarness } from '../test/support/notification-harness.ts'
@@ -280,6 +281,7 @@ export async function inDatabase<T>(
   const connection = await connect({ url: url.href })
   try {
     await migrate(connection.sql, await readMigrations(file('../db/migrations')))
+    await prepareMonths({ db: connection.db, partitions: true })
     return await work(connection, url.href)
   } finally {
     await connection.close()

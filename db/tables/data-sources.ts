@@ -13,7 +13,6 @@ import {
   jsonb,
   pgTable,
   primaryKey,
-  sql,
   text,
   uniqueIndex,
 } from '../drizzle.ts'

@@ -9,7 +9,7 @@ import { EVENTS, TEST_EVENT, type EventType } from '../contracts/events.ts'
 import { makeId } from '../contracts/ids.ts'
 import type { Clock, Storage } from './dependencies.ts'
 import { withTransaction } from './transaction.ts'
-import { nextOrganizations } from './work/index.ts'
+import { nextOrganizations } from './next-organizations.ts'
 
 export type NewEvent = {
   readonly orgId: string

@@ -58,9 +58,10 @@ beforeAll(async () => {
   fresh = await newDatabase()
   await migrate(fresh.sql, migrations)
   old = await newDatabase()
-  const before = migrations.filter(({ name }) => name < FIRST_NEW)
-  expect(before.length).toBeLessThan(migrations.length)
-  await migrate(old.sql, before)
+  await migrate(
+    old.sql,
+    migrations.filter(({ name }) => name < FIRST_NEW),
+  )
 })
 afterAll(async () => {
   for (const connection of connections) await connection.close()
@@ -123,9 +124,9 @@ test(
     // As producers of either version do.
     const written = { activity: 0, audit_log: 0, outbox: 0 }
     const failures: unknown[] = []
-    let isOver = false
+    const over = new AbortController()
     const load = async (work: () => Promise<void>) => {
-      while (!isOver) await work().catch((error: unknown) => failures.push(error))
+      while (!over.signal.aborted) await work().catch((error: unknown) => failures.push(error))
     }
     const loads = [
       load(async () => {
@@ -164,7 +165,7 @@ test(
     ]
     await expect.poll(() => Math.min(...Object.values(written))).toBeGreaterThan(5)
     const { applied } = await migrate(old.sql, await readMigrations())
-    expect(applied).toContain('0014_breaking-partitions')
+    expect(applied).toEqual(expect.arrayContaining([FIRST_NEW, '0014_breaking-partitions']))
     const months = { db: old.db, partitions: true }
     await prepareMonths(months)
     // A start makes no months where rows would be in the way; the worker does.
@@ -172,7 +173,7 @@ test(
     await keepMonths(months)
     const during = written.activity
     await expect.poll(() => written.activity).toBeGreaterThan(during + 5)
-    isOver = true
+    over.abort()
     await Promise.all(loads)
     expect(failures).toEqual([])
 

@@ -4,7 +4,7 @@ import type { Transaction } from '../../../../db/connect.ts'
 import { sql } from '../../../../db/drizzle.ts'
 import { FAN_OUT_EVENTS } from '../../../contracts/limits.ts'
 import type { Clock, Storage } from '../../dependencies.ts'
-import { nextOrganizations, tryLock } from '../../work/index.ts'
+import { nextOrganizations, tryLock } from '../../next-organizations.ts'
 import type { EventRow } from './insert-deliveries.ts'
 
 /** Locked until the end of the transaction, oldest first. */

@@ -5,8 +5,8 @@
  * at a time for each organization.
  */
 import type { SQL } from 'drizzle-orm'
-import type { Database, Transaction } from '../../../db/connect.ts'
-import { sql } from '../../../db/drizzle.ts'
+import type { Database, Transaction } from '../../db/connect.ts'
+import { sql } from '../../db/drizzle.ts'
 
 type Waiting = {
   readonly table: 'outbox' | 'events'
