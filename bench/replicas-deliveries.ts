@@ -3,7 +3,7 @@
  * http: with ten messages to a host the handshakes of TLS would decide, which each process has with each host.
  */
 import { randomBytes } from 'node:crypto'
-import { IN_FLIGHT_MAX } from '../src/contracts/limits.ts'
+import { IN_FLIGHT } from '../src/contracts/limits.ts'
 import {
   addressOf,
   databaseSeconds,
@@ -50,7 +50,7 @@ const send = (stage: Stage, side: SideName, round: number): Promise<Seen & { siz
     // As it would be after the first minute, when the server has counted its rows.
     await connection.sql.query('vacuum analyze')
     const postmaster = await postmasterOf(connection)
-    const settings = JSON.stringify({ url, dataKey, group: IN_FLIGHT_MAX, ca: stage.ca })
+    const settings = JSON.stringify({ url, dataKey, group: IN_FLIGHT.min, ca: stage.ca })
     const senders = Array.from({ length: SIDES[side] }, () => run([file('notification-sender.ts'), settings]))
     try {
       await Promise.all(senders.map((sender) => untilSays('ready', sender)))

@@ -382,6 +382,8 @@ export const messageTargets = pgTable(
     heldUntil: instant('held_until'),
     /** False for good once it reset a kept connection under a message: from then on every message has its own. */
     keepsSockets: boolean('keeps_sockets').notNull().default(true),
+    /** How long it takes to answer, smoothed over its last few answers; null: it has not answered yet. */
+    answerMs: integer('answer_ms'),
   },
   (t) => [primaryKey({ columns: [t.orgId, t.target] })],
 )
@@ -403,6 +405,8 @@ export const attempts = pgTable(
     carriedBy: text('carried_by'),
     /** How the answer begins: masked, for admins, and for a few days only. */
     response: text('response'),
+    /** There was an answer, and none of it is kept: it came from a private address. */
+    responseWithheld: boolean('response_withheld'),
     /** What was sent along, for as long. */
     requestHeaders: jsonb('request_headers').$type<Readonly<Record<string, string>>>(),
   },

@@ -160,17 +160,25 @@ export const DATABASES_MAX = 200
 export const INTEGRATIONS_MAX = 100
 
 /**
- * Messages of one process whose attempt is committed and whose outcome is not: at most so many are unconfirmed after a
- * kill. Fewer cost more commits, more leave more doubt; `npm run bench notifications` shows 8, 16 and this.
+ * Posts of one process whose attempt is committed and whose outcome is not: as many as it can hold. Each may have a body
+ * and an answer of 64 KiB and the buffers of a TLS socket, and all of them a sixteenth of the heap; never fewer
+ * than twice what one organization can have integrations. A kill leaves at most so many unconfirmed, and at most two of
+ * each target.
  */
-export const IN_FLIGHT_MAX = 32
+export const IN_FLIGHT = { bytes: 256 * 1024, ofHeap: 1 / 16, min: 256, max: 1_024 }
+export const inFlightMaxOf = (heapBytes: number): number =>
+  Math.min(IN_FLIGHT.max, Math.max(IN_FLIGHT.min, Math.floor((heapBytes * IN_FLIGHT.ofHeap) / IN_FLIGHT.bytes)))
 /**
  * Claimed at once; and what a process holds of one organization by one channel, or for one server that all of them share,
- * in flight or not yet. A claim without an attempt is safe to repeat.
+ * for when a slot is free. A claim without an attempt is safe to repeat.
  */
 export const CLAIM = { rows: 128, perLane: 32, leaseSeconds: 60 }
-/** decisions, 11: in flight to one target, over all workers; and the share of a process's slots that one organization gets. */
-export const LANES = { perTarget: 2, share: 1 / 4 }
+/**
+ * decisions, 11: in flight to one target, over all workers; the share of a process's slots that one organization gets while
+ * others have work; and the share of those that its slow targets have together. Slow is a target that did not answer the
+ * last time, has not answered for `slowMs`, or takes longer than that and so many times what its fellows take.
+ */
+export const LANES = { perTarget: 2, share: 1 / 4, slow: 1 / 4, slowMs: 1_000, slowTimes: 4 }
 /**
  * decisions, 11: after so many attempts in a row without an answer a target is probed, one message at a time. The wait
  * between two probes doubles from the first to the longest: each probe that hangs leaves a message unconfirmed.

@@ -93,7 +93,7 @@ describe('two workers over one Postgres', () => {
       const outcome = await weigh(connection, org.id, receiver.ids)
       console.log(`Postgres: ${kills} kills, ${freezes} freezes, ${recorded} events`, outcome)
       await receiver.close()
-      expect(outcome).toMatchObject(promised(recorded * ENDPOINTS, kills + freezes))
+      expect(outcome).toMatchObject(promised(recorded * ENDPOINTS, kills + freezes, ENDPOINTS))
       expect(receiver.overKept()).toBeGreaterThan(50)
       expect(outcome.rows - outcome.unconfirmed).toBeGreaterThan(100)
     },
@@ -137,7 +137,7 @@ describe('one worker over PGlite', () => {
       await close()
       await receiver.close()
       console.log(`PGlite: ${kills} kills, ${EVENTS} events`, outcome)
-      expect(outcome).toMatchObject(promised(EVENTS * ENDPOINTS, kills))
+      expect(outcome).toMatchObject(promised(EVENTS * ENDPOINTS, kills, ENDPOINTS))
       expect(receiver.overKept()).toBeGreaterThan(50)
       expect(outcome.rows - outcome.unconfirmed).toBeGreaterThan(100)
     },

@@ -1,6 +1,7 @@
 /**
- * decisions, 11, "No organization feels another": while one has hung endpoints, a flood of events or mails that a dead mail
- * server keeps waiting, the message of another takes at most twice its quiet time. Whole loops, real sockets, Postgres.
+ * decisions, 11, "No organization feels another, and no target its neighbour": while one has hung endpoints, a flood of
+ * events or mails that a dead mail server keeps waiting, the message of another takes at most twice its quiet time; and so
+ * does that of a healthy endpoint beside 4, 20 and 40 hung ones of its own organization. Whole loops, real sockets, Postgres.
  */
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -10,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { eq } from '../../db/drizzle.ts'
 import { messages } from '../../db/schema.ts'
-import { IN_FLIGHT_MAX, LANES } from '../../src/contracts/limits.ts'
+import { LANES } from '../../src/contracts/limits.ts'
 import { notificationMail } from '../../src/adapters/mail/notification-mail.ts'
 import { outbound } from '../../src/adapters/outbound/guarded-post.ts'
 import { sendWebhook } from '../../src/adapters/outbound/send-webhook.ts'
@@ -31,13 +32,16 @@ const EVERY_MS = 250
  */
 const QUIET_MIN_MS = 75
 
-/** What one organization gets of the slots of a process. */
-const SHARE = IN_FLIGHT_MAX * LANES.share
+const HUNG = 40
+/** Mails of both organizations together that have certainly taken all they get. */
+const MAILS = 8
 
 let database: TestDatabase
 let harness: NotificationHarness
 let busy: HarnessOrg
 let quiet: HarnessOrg
+let lone: HarnessOrg
+let silentPort: number
 let running: Notifications
 const servers: Server[] = []
 /** By the subject of the event. */
@@ -50,10 +54,19 @@ async function serve(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
+async function webhook(org: HarnessOrg, url: string, pattern: string): Promise<void> {
+  const { integrationId } = await harness.integration(org, 'webhook', { url })
+  await harness.subscription(org, integrationId, pattern)
+}
+
 beforeAll(async () => {
   database = await newDatabase()
   harness = await notificationHarness(database, undefined, Date.now())
-  ;[busy, quiet] = [await harness.organization(), await harness.organization()]
+  ;[busy, quiet, lone] = [
+    await harness.organization(),
+    await harness.organization(),
+    await harness.organization(),
+  ]
   const port = await serve(
     createHttpServer((request, response) => {
       let body = ''
@@ -68,12 +81,10 @@ beforeAll(async () => {
   )
   // Both accept and say nothing, to the end of the test.
   const [silentHttp, silentMail] = [await serve(createServer(() => {})), await serve(createServer(() => {}))]
-  const webhook = async (org: HarnessOrg, url: string, pattern: string) => {
-    const { integrationId } = await harness.integration(org, 'webhook', { url })
-    await harness.subscription(org, integrationId, pattern)
-  }
+  silentPort = silentHttp
   await webhook(quiet, `http://127.0.0.1:${port}/quiet`, 'deploy.*')
-  for (let n = 0; n < 40; n++)
+  await webhook(lone, `http://127.0.0.1:${port}/lone`, 'deploy.*')
+  for (let n = 0; n < HUNG; n++)
     await webhook(busy, `http://127.0.0.1:${silentHttp}/${n}`, 'application.check.*')
   await webhook(busy, `http://127.0.0.1:${port}/flood`, 'pipeline.*')
   const mail = notificationMail({ url: `smtp://127.0.0.1:${silentMail}`, from: 'svc@example.test' })
@@ -95,13 +106,13 @@ afterAll(async () => {
  * From the event to the receiver, the median of some. One every so often, whether or not those before it have arrived: one
  * at a time, a single message would wait through all of a jam, and the others would not notice it.
  */
-async function measure(): Promise<number> {
+async function measure(org: HarnessOrg): Promise<number> {
   const times = await Promise.all(
     Array.from({ length: MESSAGES }, async (_, n) => {
       await sleep(n * EVERY_MS)
       const subject = `things/${randomUUID()}`
       const start = performance.now()
-      await harness.record(quiet, { type: 'deploy.failed', subject })
+      await harness.record(org, { type: 'deploy.failed', subject })
       await until(async () => receivedAt.has(subject))
       return receivedAt.get(subject)! - start
     }),
@@ -129,20 +140,33 @@ const waitingOf = async (org: HarnessOrg) =>
 
 describe('the message of an organization takes at most twice its quiet time', () => {
   let quietMs: number
-  const compare = async (what: string) => {
-    const ms = await measure()
+  const compare = async (what: string, org = quiet) => {
+    const ms = await measure(org)
     console.log(`${what}: ${ms.toFixed(0)} ms, quiet ${quietMs.toFixed(0)} ms`)
     return ms / Math.max(quietMs, QUIET_MIN_MS)
   }
   beforeAll(async () => {
-    await measure()
-    quietMs = await measure()
+    await measure(lone)
+    quietMs = await measure(quiet)
+  })
+
+  test.each([
+    [4, 4],
+    [20, 16],
+    [HUNG, 20],
+  ])('beside %i hung endpoints of its own', async (count, more) => {
+    for (let n = 0; n < more; n++)
+      await webhook(lone, `http://127.0.0.1:${silentPort}/lone/${randomUUID()}`, 'application.check.*')
+    for (let n = 0; n < 10; n++) await harness.record(lone, { type: 'application.check.failed' })
+    await until(async () => (await stateOf(lone, 'sending')) >= more * LANES.perTarget)
+    expect(await compare(`${count} hung endpoints of its own`, lone)).toBeLessThanOrEqual(2)
+    expect(await waitingOf(lone)).toBeGreaterThan(more)
   })
 
   test('while another has forty hung endpoints', async () => {
     for (let n = 0; n < 10; n++) await harness.record(busy, { type: 'application.check.failed' })
     // All slots that it gets are taken by then.
-    await until(async () => (await stateOf(busy, 'sending')) >= SHARE)
+    await until(async () => (await stateOf(busy, 'sending')) >= HUNG * LANES.perTarget)
     expect(await compare('40 hung endpoints')).toBeLessThanOrEqual(2)
     expect(await waitingOf(busy)).toBeGreaterThan(100)
   })
@@ -171,7 +195,7 @@ describe('the message of an organization takes at most twice its quiet time', ()
     }
     await until(
       async () =>
-        (await stateOf(busy, 'sending', 'email')) + (await stateOf(quiet, 'sending', 'email')) >= SHARE / 2,
+        (await stateOf(busy, 'sending', 'email')) + (await stateOf(quiet, 'sending', 'email')) >= MAILS,
     )
     expect(await compare('a hung mail server')).toBeLessThanOrEqual(2)
     expect(await stateOf(quiet, 'pending', 'email')).toBeGreaterThan(0)

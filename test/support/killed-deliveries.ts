@@ -8,7 +8,7 @@ import { expect } from 'vitest'
 import type { Connection } from '../../db/connect.ts'
 import { and, asc, eq, isNull } from '../../db/drizzle.ts'
 import { attempts, deliveries, messages } from '../../db/schema.ts'
-import { IN_FLIGHT_MAX } from '../../src/contracts/limits.ts'
+import { LANES } from '../../src/contracts/limits.ts'
 import type { NotificationHarness } from './notification-harness.ts'
 import type { WorkerSettings } from './notification-worker.ts'
 
@@ -143,8 +143,8 @@ export async function weigh({ db }: Pick<Connection, 'db'>, orgId: string, recei
   }
 }
 
-/** `rows`: how many deliveries there are. */
-export const promised = (rows: number, kills: number) => ({
+/** `rows`: how many deliveries there are. Of each endpoint a kill leaves two unconfirmed, and no more. */
+export const promised = (rows: number, kills: number, endpoints: number) => ({
   rows,
   twice: 0,
   sentButNotReceived: 0,
@@ -153,7 +153,7 @@ export const promised = (rows: number, kills: number) => ({
   stuck: 0,
   otherReasons: [],
   unconfirmedPosts: expect.toSatisfy(
-    (n: number) => n <= kills * IN_FLIGHT_MAX,
-    `at most ${kills} x ${IN_FLIGHT_MAX}`,
+    (n: number) => n <= kills * endpoints * LANES.perTarget,
+    `at most ${kills} x ${endpoints} x ${LANES.perTarget}`,
   ),
 })

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { and, eq } from '../../db/drizzle.ts'
 import { deliveries, events, messageTargets } from '../../db/schema.ts'
+import { CLAIM } from '../../src/contracts/limits.ts'
 import {
   createSender,
   expireLeases,
@@ -75,7 +76,7 @@ function hangs(which: (url: string) => boolean) {
 
 /** Claims and starts what there is; what answers at once is written too. */
 async function runOnce(sender: ReturnType<typeof worker>) {
-  await sender.claim()
+  while ((await sender.claim()).due >= CLAIM.rows);
   await sender.flush()
   for (let n = 0; n < 5; n++) {
     await turn()
@@ -150,6 +151,90 @@ describe('lanes', () => {
       (await harness.messagesOf(org)).filter(({ state }) => state === 'claimed').length,
     ).toBeLessThanOrEqual(32)
     await sender.release()
+  })
+
+  // In full, with whole loops and by the clock: test/long/neighbors.test.ts.
+  test.each([4, 20, 40])(
+    'a healthy receiver is sent to at once beside %i of its own organization that hang',
+    async (count) => {
+      const [healthy, theirs] = [await hook(org), await hook(other)]
+      await record(org, 1)
+      await record(other, 1)
+      await harness.drain()
+      const hung = await Promise.all(Array.from({ length: count }, () => hook(org)))
+      // Half of them answered before: nothing told them from the healthy one.
+      for (const { integrationId } of hung.slice(count / 2)) {
+        await harness.db
+          .insert(messageTargets)
+          .values({ orgId: org.id, target: integrationId, nextAllowedAt: harness.clock.now(), answerMs: 5 })
+      }
+      await record(org, 6)
+      await fanOut()
+      hangs((to) => hung.some(({ url }) => url === to))
+      const sender = worker()
+      for (let n = 0; n < 6; n++) await runOnce(sender)
+      expect(sentTo(healthy.url)).toBe(7)
+      const started = () => hung.reduce((sum, { url }) => sum + sentTo(url), 0)
+      const before = started()
+      for (let n = 0; n < 3; n++) {
+        harness.clock.advance(2)
+        await record(org, 1)
+        await record(other, 1)
+        await fanOut()
+        await runOnce(sender)
+        await runOnce(sender)
+        expect([sentTo(healthy.url), sentTo(theirs.url)]).toEqual([8 + n, 2 + n])
+      }
+      // Those that hang get no more meanwhile, each has its two already.
+      expect([before, started()]).toEqual([2 * count, 2 * count])
+      await sender.release()
+    },
+  )
+
+  test('targets that did not answer, or are slower than their fellows, share a quarter of the slots', async () => {
+    const slow = await Promise.all(Array.from({ length: 8 }, () => hook(org)))
+    const [healthy, theirs] = [await hook(org), await hook(other)]
+    const known = (at: HarnessOrg, target: string, of: { answerMs: number; unanswered?: number }) =>
+      harness.db
+        .insert(messageTargets)
+        .values({ orgId: at.id, target, nextAllowedAt: harness.clock.now(), ...of })
+    const fellows = Array.from({ length: 10 }, (_, n) => `fellow_${n}`)
+    for (const target of [...fellows, healthy.integrationId]) await known(org, target, { answerMs: 20 })
+    for (const [n, { integrationId }] of slow.entries())
+      await known(org, integrationId, n % 2 === 0 ? { answerMs: 3_000 } : { answerMs: 20, unanswered: 1 })
+    // As slow, but so are all of its fellows.
+    for (const target of [...fellows, theirs.integrationId]) await known(other, target, { answerMs: 3_000 })
+    await record(org, 1)
+    await record(other, 2)
+    await fanOut()
+    hangs((to) => to !== healthy.url)
+    const sender = worker({ inFlightMax: 32 })
+    await runOnce(sender)
+    await runOnce(sender)
+    expect(slow.reduce((sum, { url }) => sum + sentTo(url), 0)).toBe(2)
+    expect([sentTo(healthy.url), sentTo(theirs.url)]).toEqual([1, 2])
+    await sender.release()
+  })
+
+  test('how long a target takes to answer is remembered of its last few answers, and forgotten with its address', async () => {
+    const { integrationId } = await hook(org)
+    harness.answer(async () => {
+      harness.clock.advance(4)
+      return { kind: 'sent', httpStatus: 200 }
+    })
+    await record(org, 1)
+    await harness.drain()
+    expect((await targetOf(org, integrationId)).answerMs).toBeGreaterThanOrEqual(4_000)
+    harness.answer(() => ({ kind: 'sent', httpStatus: 200 }))
+    await record(org, 1)
+    await harness.drain()
+    const { answerMs } = await targetOf(org, integrationId)
+    expect(answerMs).toBeGreaterThanOrEqual(3_000)
+    expect(answerMs).toBeLessThan(3_500)
+    await withTransaction(harness.db, (tx) =>
+      resetTarget(tx, harness.clock.now, { orgId: org.id, target: integrationId }),
+    )
+    expect((await targetOf(org, integrationId)).answerMs).toBeNull()
   })
 
   test('mails to a server that hangs take a quarter of the slots, whosever they are, and hide no webhook', async () => {
@@ -268,7 +353,7 @@ describe('circuits', () => {
     for (const one of hung) await openCircuits(one, 40)
     const { url } = await hook(other)
     hangs((to) => to !== url)
-    const sender = worker()
+    const sender = worker({ inFlightMax: 32 })
     for (let n = 0; n < 8 && sender.hasCapacity(); n++) {
       await sender.claim()
       await sender.flush()

@@ -57,7 +57,7 @@ describe.skipIf(inject('engine') === 'pglite')('killed in the midst', { timeout:
     for (const { id } of orgs) {
       const outcome = await killed.weigh(database, id, receiver.ids)
       expect(outcome).toMatchObject({
-        ...killed.promised(ENDPOINTS * EVENTS, 1),
+        ...killed.promised(ENDPOINTS * EVENTS, 1, ENDPOINTS),
         // The receiver's list is of both.
         receivedButUnknown: expect.any(Number),
       })

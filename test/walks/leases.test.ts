@@ -676,8 +676,9 @@ test('of an organization of which no more is wanted nothing takes the place of o
   for (const orgId of ORGS) await message.make(orgId, 2 * CLAIM.rows)
   const room = () => ({
     full: [`${CROWDED} webhook`],
-    take: (orgId: string) => orgId !== CROWDED,
-    takeProbe: () => false,
+    hasRoom: true,
+    take: ({ orgId }: { orgId: string }) => (orgId === CROWDED ? ('later' as const) : ('go' as const)),
+    takeProbe: () => 'wait' as const,
   })
   const { claimed } = await claimMessages(storage(), { worker: 'worker', leaseSeconds: SECONDS, room })
   expect(claimed.map(({ orgId }) => orgId)).toEqual(Array.from({ length: CLAIM.rows }, () => ORG))

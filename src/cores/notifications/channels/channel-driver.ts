@@ -6,6 +6,7 @@ import type { DataKeys } from '../../../trust/data-key.ts'
 import type { Log, Storage } from '../../dependencies.ts'
 import type { Member, WithDirectory } from '../../directory/index.ts'
 import { openIntegrationSecret, type IntegrationSecret } from '../integrations/integration-secret.ts'
+import type { TargetHealth } from '../delivery/claim-messages.ts'
 import type { ChannelPorts, Outcome } from './channel-ports.ts'
 import type { MessageItem } from './render.ts'
 
@@ -26,8 +27,7 @@ export type OutboundMessage = {
   readonly target: string
   /** Whether the target may be sent to over a connection that was kept from an earlier message. */
   readonly keepsSockets: boolean
-  /** The target has not answered for a while: this message finds out whether it does now. */
-  readonly isProbe: boolean
+  readonly health: TargetHealth
   /** Of the event: older ones of a subject go first. */
   readonly seq: number
   readonly integrationId: string | null

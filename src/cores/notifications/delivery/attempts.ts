@@ -233,7 +233,8 @@ export async function finishAndStartAttempts(
       select "orgId" as org_id, target, count(*) filter (where "carriedBy" is null) as freed,
         coalesce(bool_or(answered), false) as answered,
         count(*) filter (where not answered and "carriedBy" is null) as unanswered, max("heldUntil") as held_until,
-        bool_or("brokeKeptSocket") as broke_kept_socket
+        bool_or("brokeKeptSocket") as broke_kept_socket,
+        avg("durationMs") filter (where answered and "carriedBy" is null) as answer_ms
       from ended group by 1, 2
     ), wanted as materialized (
       select m.org_id, m.id, m.target, n.place, n.nth,
@@ -252,7 +253,9 @@ export async function finishAndStartAttempts(
       select l.org_id, l.target, greatest(0, l.in_flight - coalesce(s.freed, 0)) as in_flight, l.unanswered as unanswered_before,
         case when s.answered then 0 else l.unanswered + coalesce(s.unanswered, 0) end as unanswered_now,
         coalesce(s.unanswered, 0) as missed, l.probe_at, greatest(l.held_until, s.held_until) as held_until,
-        l.keeps_sockets and not coalesce(s.broke_kept_socket, false) as keeps_sockets
+        l.keeps_sockets and not coalesce(s.broke_kept_socket, false) as keeps_sockets,
+        -- Of its last few answers.
+        coalesce((3 * l.answer_ms + s.answer_ms) / 4, s.answer_ms, l.answer_ms)::int as answer_ms
       from locked l left join settled s on s.org_id = l.org_id and s.target = l.target
     ), circuits as materialized (
       select c.*, case when unanswered_now < ${UNANSWERED_MAX} then null
@@ -283,7 +286,8 @@ export async function finishAndStartAttempts(
       select org_id, target, count(distinct place) as n from started group by 1, 2
     ), updated as (
       update message_targets t set in_flight = l.in_flight + coalesce(o.n, 0), unanswered = l.unanswered_now,
-        probe_at = l.next_probe_at, held_until = l.held_until, keeps_sockets = l.keeps_sockets
+        probe_at = l.next_probe_at, held_until = l.held_until, keeps_sockets = l.keeps_sockets,
+        answer_ms = l.answer_ms
       from lanes l left join on_their_way o on o.org_id = l.org_id and o.target = l.target
       where t.org_id = l.org_id and t.target = l.target
     ), logged as (

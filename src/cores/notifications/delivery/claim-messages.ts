@@ -14,14 +14,31 @@ import { chooseDue, leased, notAhead } from '../../work/index.ts'
 
 export type MessageKey = { readonly orgId: string; readonly id: string }
 
+/**
+ * What is known of a target: it answers; it has not been asked yet; or it did not answer the last time, or takes longer
+ * than the others of its organization.
+ */
+export type TargetHealth = 'healthy' | 'unproven' | 'slow'
+
+/** `go` is counted. The others are postponed: for a moment, or because what they wait for hangs. */
+type Taken = 'go' | 'wait' | 'hangs'
+
+type Wanted = {
+  readonly orgId: string
+  readonly channel: Channel
+  readonly target: string
+  readonly health: TargetHealth
+}
+
 /** How many more a process wants of an organization's channel. */
 export type ClaimCapacity = {
   /** Organizations with a channel, and channels, of which it wants none now. */
   readonly full: readonly string[]
-  /** False: no room. Counts it otherwise. */
-  take(orgId: string, channel: Channel): boolean
-  /** The same of a target that does not answer: also false while one of its messages is held. */
-  takeProbe(orgId: string, channel: Channel, target: string): boolean
+  readonly hasRoom: boolean
+  /** `later`: there is no room yet. */
+  take(message: Wanted): Taken | 'later'
+  /** The same of a target that does not answer: one of its messages is held at a time. */
+  takeProbe(message: Wanted): Taken
 }
 
 export type Claimer = {
@@ -66,6 +83,7 @@ type DueMessage = {
   readonly channel: Channel
   readonly target: string
   readonly may_share: boolean
+  readonly health: TargetHealth
   /** Whether the target's circuit is open: one message at a time goes to it. */
   readonly is_open: boolean
   /** Whether that one may go now. */
@@ -75,39 +93,54 @@ type DueInPost = {
   readonly org_id: string
   readonly id: string
   readonly post: number
-  /** False: the target may not be probed now, if that is what the message would be. */
-  readonly may_probe: boolean
+  /** Null: it may go. */
+  readonly wait_ms: number | null
 }
+
+const WAIT_MS: Readonly<Record<Taken, number | null>> = { go: null, wait: 300, hangs: 2_000 }
+/** About as long as a probe may take. When it is answered, those that wait for it are due at once. */
+const PROBE_WAIT_MS = 10_000
 
 const WAITED = sql.raw(`interval '${WEBHOOK_POST.waitedSeconds} seconds'`)
 
 /**
  * Webhooks to one target go together, as many as a POST carries; a POST counts as one message. To a target that does not
- * answer goes one probe, if there is room for it; the others are decided about as well, so that they are postponed and hide
+ * answer goes one probe, if there is room for it. What hangs is decided about as well, so that it is postponed and hides
  * nothing that could go.
  */
 function sharePosts(due: readonly DueMessage[], room: ClaimCapacity | undefined): DueInPost[] {
   let posts = 0
   const filling = new Map<string, { readonly post: number; count: number }>()
   const probes = new Map<string, boolean>()
-  return due.flatMap(({ org_id, id, channel, target, may_share, is_open, probe_due }) => {
+  return due.flatMap(({ org_id, id, channel, target, health, may_share, is_open, probe_due }) => {
     const lane = `${org_id} ${target}`
+    const wanted = { orgId: org_id, channel, target, health }
     if (is_open) {
-      const may_probe = probes.get(lane) ?? (probe_due && (!room || room.takeProbe(org_id, channel, target)))
+      const may_probe = probes.get(lane) ?? (probe_due && (!room || room.takeProbe(wanted) === 'go'))
       probes.set(lane, may_probe)
-      return { org_id, id, post: posts++, may_probe }
+      return { org_id, id, post: posts++, wait_ms: may_probe ? null : PROBE_WAIT_MS }
     }
     const shared = may_share ? filling.get(lane) : undefined
     if (shared && shared.count < WEBHOOK_POST.objects) {
       shared.count++
-      return { org_id, id, post: shared.post, may_probe: false }
+      return { org_id, id, post: shared.post, wait_ms: null }
     }
-    if (room && !room.take(org_id, channel)) return []
+    const taken = room?.take(wanted) ?? 'go'
+    if (taken === 'later') return []
     const post = posts++
-    if (may_share) filling.set(lane, { post, count: 1 })
-    return { org_id, id, post, may_probe: false }
+    if (may_share && taken === 'go') filling.set(lane, { post, count: 1 })
+    return { org_id, id, post, wait_ms: WAIT_MS[taken] }
   })
 }
+
+/** Of the target `t`. How fast the others are is asked only where it is slow. */
+export const TARGET_HEALTH = sql.raw(`case
+  when t.unanswered > 0 then 'slow'
+  when t.answer_ms is null then 'unproven'
+  when t.answer_ms < ${LANES.slowMs} then 'healthy'
+  when t.answer_ms > ${LANES.slowTimes} * (
+    select percentile_disc(0.5) within group (order by f.answer_ms) from message_targets f where f.org_id = t.org_id
+  ) then 'slow' else 'healthy' end`)
 
 /** Fairly by organization and channel: mails that a dead mail server keeps waiting hide nobody's webhooks. */
 async function chooseMessages(db: Handle, now: Date, room?: ClaimCapacity): Promise<readonly DueMessage[]> {
@@ -135,7 +168,7 @@ async function chooseMessages(db: Handle, now: Date, room?: ClaimCapacity): Prom
   )
   return db.execute<DueMessage>(sql`
     with recursive ${due}
-    select due.*, coalesce(t.unanswered >= ${UNANSWERED_MAX}, false) as is_open,
+    select due.*, ${TARGET_HEALTH} as health, coalesce(t.unanswered >= ${UNANSWERED_MAX}, false) as is_open,
       coalesce(t.in_flight = 0 and coalesce(greatest(t.probe_at, t.held_until) <= ${at}, true), true) as probe_due
     from chosen due left join lateral (
       select * from message_targets where org_id = due.org_id and target = due.target limit 1
@@ -153,11 +186,10 @@ const SPACING = byChannel(({ perSecond }) => 1000 / perSecond)
 /** How much earlier than evenly spaced the messages of a burst may go. */
 const BURST = byChannel(({ perSecond, burst }) => ((burst - 1) * 1000) / perSecond)
 /** When to look again at a message that waits for an older one of its subject, or for one on its way to its target. */
-const SHORT_WAIT = sql.raw(`interval '300 milliseconds'`)
+const SHORT_WAIT = sql.raw(`interval '${WAIT_MS.wait} milliseconds'`)
 /** A reserved slot that nobody used for so long (no worker ran) has to be reserved again. */
 const SLOT_KEPT = sql.raw(`interval '10 seconds'`)
-/** About as long as a probe may take. When it is answered, those that wait for it are due at once. */
-const PROBE_WAIT = sql.raw(`interval '10 seconds'`)
+const PROBE_WAIT = sql.raw(`interval '${PROBE_WAIT_MS} milliseconds'`)
 const UNANSWERED_MAX = sql.raw(String(CIRCUIT.unanswered))
 const PER_TARGET = sql.raw(String(LANES.perTarget))
 
@@ -173,9 +205,9 @@ function claimStatement(due: readonly DueInPost[], now: Date, { worker, leaseSec
   const at = notAhead(now)
   return sql`
     with locked as materialized (
-      select l.*, row_number() over () as row_at, due.post, due.may_probe, ${SPACING} as spacing, ${BURST} as burst,
+      select l.*, row_number() over () as row_at, due.post, due.wait_ms, ${SPACING} as spacing, ${BURST} as burst,
         coalesce(l.slot_at > ${at} - ${SLOT_KEPT}, false) as has_slot
-      from json_to_recordset(${JSON.stringify(due)}::text::json) as due(org_id text, id text, post int, may_probe boolean)
+      from json_to_recordset(${JSON.stringify(due)}::text::json) as due(org_id text, id text, post int, wait_ms int)
       -- One by one by the key: the planner would read the whole table for a hundred of its rows.
       cross join lateral (
         select m.org_id, m.id, m.channel, m.target, m.ordering_key, m.seq, m.next_at, m.slot_at
@@ -209,9 +241,9 @@ function claimStatement(due: readonly DueInPost[], now: Date, { worker, leaseSec
       from ordered o where not o.waits
     ), judged as materialized (
       select f.*, case
-          when is_open then greatest(held_until, probe_at,
-            case when in_flight > 0 or rank > 1 or not may_probe then ${at} + ${PROBE_WAIT} end)
-          else held_until end as blocked_until,
+          when is_open then greatest(held_until, probe_at, ${at} + make_interval(secs => wait_ms / 1000.0),
+            case when in_flight > 0 or rank > 1 then ${at} + ${PROBE_WAIT} end)
+          else greatest(held_until, ${at} + make_interval(secs => wait_ms / 1000.0)) end as blocked_until,
         case when in_flight >= ${PER_TARGET} then ${at} + ${SHORT_WAIT} else ${at} end as earliest
       from free f where row_at = first_at
     ), open as materialized (

@@ -7,7 +7,6 @@ import { sql } from '../../../../db/drizzle.ts'
 import { notify } from '../../../../db/listen.ts'
 import type { Channel } from '../../../contracts/channels.ts'
 import type { DeliveryReason } from '../../../contracts/deliveries.ts'
-import { CIRCUIT } from '../../../contracts/limits.ts'
 import type { Storage } from '../../dependencies.ts'
 import { memberKey, type WithDirectory } from '../../directory/index.ts'
 import { CHANNEL_DRIVERS } from '../channels/channel-drivers.ts'
@@ -20,13 +19,13 @@ import type {
 import type { Outcome } from '../channels/channel-ports.ts'
 import type { MessageItem } from '../channels/render.ts'
 import { isRepeatable } from './attempts.ts'
-import type { MessageKey } from './claim-messages.ts'
+import { TARGET_HEALTH, type MessageKey, type TargetHealth } from './claim-messages.ts'
 import { takeOtherSubscriptions } from './other-subscriptions.ts'
 
 export type PreparedMessage = MessageKey & {
   readonly channel: Channel
   readonly target: string
-  readonly isProbe: boolean
+  readonly health: TargetHealth
   readonly integrationId: string | null
   /** Of a direct message: the integration whose app sends it, and whose account it goes to. */
   readonly workspaceId: string | null
@@ -54,7 +53,7 @@ export async function prepareMessages(
   const dropped: { orgId: string; id: string; reason: DeliveryReason }[] = []
   const unprepared: MessageKey[] = []
   for (const message of messages) {
-    const { orgId, id, channel, target, isProbe, integrationId, userId, integration, deliveries, seq } =
+    const { orgId, id, channel, target, health, integrationId, userId, integration, deliveries, seq } =
       message
     const check = await checkRecipient(deps, message)
     if (!check) {
@@ -70,7 +69,7 @@ export async function prepareMessages(
       id,
       channel,
       target,
-      isProbe,
+      health,
       integrationId,
       workspaceId: route.workspaceId,
       sealed: route.sealed ?? integration?.sealed ?? null,
@@ -100,8 +99,6 @@ export async function prepareMessages(
   return prepared
 }
 
-const UNANSWERED_MAX = sql.raw(String(CIRCUIT.unanswered))
-
 type Row = Omit<OutboundMessage, 'id' | 'member' | 'deliveries'> &
   Omit<OutboundDelivery, 'occurredAt' | 'isAppMember'> & {
     readonly messageId: string
@@ -119,7 +116,7 @@ async function readMessages(
   const rows = await db.execute<Row>(sql`
     select m.org_id as "orgId", m.id as "messageId", m.channel, m.target, m.user_id as "userId",
       coalesce(t.keeps_sockets, true) as "keepsSockets",
-      coalesce(t.unanswered >= ${UNANSWERED_MAX}, false) as "isProbe",
+      ${TARGET_HEALTH} as health,
       m.seq::float8 as seq, m.subscription_id as "subscriptionId", m.integration_id as "integrationId", d.id, d.event_id as "eventId", e.type,
       e.subject, e.data, e.occurred_at as "occurredAt", e.actor_id as "actorId",
       (select alias from apps where org_id = d.org_id and id = d.app_id) as app,
@@ -142,7 +139,7 @@ async function readMessages(
       select * from events where org_id = d.org_id and id = d.event_id limit 1
     ) e
     left join lateral (
-      select keeps_sockets, unanswered from message_targets where org_id = m.org_id and target = m.target limit 1
+      select * from message_targets where org_id = m.org_id and target = m.target limit 1
     ) t on true
     order by m.seq, m.id, e.seq, d.id`)
   const people = rows.flatMap(({ orgId, userId }) => (userId === null ? [] : [{ orgId, userId }]))

@@ -14,6 +14,6 @@ export async function resetTarget(
   await wakeTargets({ db: tx, clock }, [{ orgId, target }])
   await tx
     .update(messageTargets)
-    .set({ unanswered: 0, probeAt: null, heldUntil: null, keepsSockets: true })
+    .set({ unanswered: 0, probeAt: null, heldUntil: null, keepsSockets: true, answerMs: null })
     .where(and(eq(messageTargets.orgId, orgId), eq(messageTargets.target, target)))
 }

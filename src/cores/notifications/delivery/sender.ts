@@ -1,10 +1,11 @@
 /**
- * Sends what is due, by posts: one message, or webhooks to the same target together. At any moment at most IN_FLIGHT_MAX
- * posts of a process have an attempt without a written outcome: so many a kill can leave unconfirmed. A slot is free again
- * when the outcome is written, not when it is known.
+ * Sends what is due, by posts: one message, or webhooks to the same target together. At any moment at most as many posts
+ * of a process as it can hold have an attempt without a written outcome: so many a kill can leave unconfirmed. A slot is
+ * free again when the outcome is written, not when it is known.
  */
+import { getHeapStatistics } from 'node:v8'
 import type { Channel } from '../../../contracts/channels.ts'
-import { ATTEMPT_LEASE_SECONDS, CLAIM, IN_FLIGHT_MAX } from '../../../contracts/limits.ts'
+import { ATTEMPT_LEASE_SECONDS, CLAIM, inFlightMaxOf } from '../../../contracts/limits.ts'
 import type { DriverDeps } from '../channels/channel-driver.ts'
 import type { Outcome } from '../channels/channel-ports.ts'
 import {
@@ -23,7 +24,7 @@ import {
   type MessageKey,
 } from './claim-messages.ts'
 import { handleFailedAttempts } from './handle-failed-attempts.ts'
-import { createLanes, capacityToClaim } from './lanes.ts'
+import { capacityToClaim, openLanes } from './lanes.ts'
 import { prepareMessages, type PreparedMessage } from './prepare-messages.ts'
 import { responseExcerpt } from './response-excerpt.ts'
 import { splitDigests } from './split-digests.ts'
@@ -53,7 +54,7 @@ export type Sender = {
   /** Resolves with the next outcome. */
   nextOutcome(): Promise<void>
   hasInFlight(): boolean
-  /** Half of what may be in flight has an outcome, or all that is: worth a commit. */
+  /** Many have an outcome, or all that is in flight: worth a commit. */
   shouldFlush(): boolean
   /** Starts nothing any more. */
   close(): void
@@ -72,23 +73,30 @@ type Ready = { readonly post: Post; readonly checkedAt: number }
 /** What was checked longer ago is checked again before it leaves: who may have it may have changed. */
 const CHECK_VALID_MS = 1_000
 
+/** So many outcomes are worth a commit of their own. */
+const FLUSH_AT = 16
+
 export function createSender(
   deps: SenderDeps,
   {
     worker,
     onOutcome,
-    inFlightMax = IN_FLIGHT_MAX,
+    inFlightMax = inFlightMaxOf(getHeapStatistics().heap_size_limit),
     claimLeaseSeconds = CLAIM.leaseSeconds,
     attemptLeaseSeconds = ATTEMPT_LEASE_SECONDS,
   }: SenderOptions,
 ): Sender {
   const claimed: ClaimedMessage[] = []
   const ready: Ready[] = []
-  const onTheirWay = new Set<PreparedMessage>()
+  const onTheirWay = new Map<PreparedMessage, number>()
   const finished: Finished[] = []
   const failed: Failed[] = []
-  const lanes = createLanes(inFlightMax)
-  const room = () => capacityToClaim([...ready.map(({ post }) => post[0]!), ...onTheirWay], inFlightMax)
+  const room = () =>
+    capacityToClaim(
+      { ready: ready.map(({ post }) => post[0]!), inFlight: onTheirWay },
+      inFlightMax,
+      deps.clock().getTime(),
+    )
   const claimer = { worker, leaseSeconds: claimLeaseSeconds, room }
   let inFlight = 0
   let isClosed = false
@@ -126,6 +134,8 @@ export function createSender(
   async function prepare(messages: readonly ClaimedMessage[]): Promise<void> {
     const checkedAt = deps.clock().getTime()
     const posts = new Map(messages.map((message) => [nameOf(message), message.post]))
+    // Claimed again after its claim had expired, it would be here twice and leave twice.
+    ready.splice(0, ready.length, ...ready.filter(({ post }) => !post.some((one) => posts.has(nameOf(one)))))
     const prepared = await prepareMessages(deps, messages.map(keyOf))
     const byPost = Map.groupBy(prepared, (message) => `${message.orgId} ${posts.get(nameOf(message))}`)
     for (const post of byPost.values()) ready.push({ post, checkedAt })
@@ -147,29 +157,31 @@ export function createSender(
     )
   }
 
-  /** Those that may start now, oldest first; they have their slots and lanes from here on: another flush may run beside. */
-  function takeReady(slots: number): Ready[] {
-    const taken: Ready[] = []
-    const left: Ready[] = []
-    for (const one of ready.splice(0)) {
-      const mayStart = taken.length < slots && lanes.enter(one.post[0]!)
-      ;(mayStart ? taken : left).push(one)
+  /**
+   * Those that may start now, oldest first; they have their slots and lanes from here on: another flush may run beside.
+   * What is left when everybody has had their own is lent.
+   */
+  function takeReady(occupied: number): Ready[] {
+    const now = deps.clock().getTime()
+    const lanes = openLanes(onTheirWay, { inFlightMax, occupied, now })
+    const taken = new Set<Ready>()
+    for (const borrows of [false, true]) {
+      for (const one of ready) if (!taken.has(one) && lanes.enter(one.post[0]!, { borrows })) taken.add(one)
     }
-    ready.push(...left)
-    for (const { post } of taken) onTheirWay.add(post[0]!)
-    inFlight += taken.length
-    return taken
+    ready.splice(0, ready.length, ...ready.filter((one) => !taken.has(one)))
+    for (const { post } of taken) onTheirWay.set(post[0]!, now)
+    inFlight += taken.size
+    return [...taken]
   }
 
   /** Not started after all. */
   function putBack({ post }: Ready): void {
     inFlight--
-    lanes.leave(post[0]!)
     onTheirWay.delete(post[0]!)
   }
 
   return {
-    hasCapacity: () => !isClosed && ready.length < CLAIM.rows,
+    hasCapacity: () => !isClosed && room().hasRoom,
     async claim() {
       const claim = await claimMessages(deps, claimer)
       // Also those that could not be prepared the last time, because the database did not answer.
@@ -189,8 +201,8 @@ export function createSender(
     },
     async flush() {
       const done = finished.splice(0)
-      for (const { entered } of done) lanes.leave(entered)
-      const taken = isClosed ? [] : takeReady(inFlightMax - inFlight + done.length)
+      for (const { entered } of done) onTheirWay.delete(entered)
+      const taken = isClosed ? [] : takeReady(inFlight - done.length)
       if (done.length === 0 && taken.length === 0) return false
       const results = done.flatMap((one) => one.results)
       let targets: readonly RecoveredTarget[]
@@ -204,7 +216,6 @@ export function createSender(
         )
         targets = recovered
         inFlight -= done.length
-        for (const { entered } of done) onTheirWay.delete(entered)
         const startedByName = new Map(started.map((one) => [nameOf(one), one]))
         for (const [at, one] of taken.entries()) {
           const leaving = next[at]!.flatMap((message) => {
@@ -217,7 +228,8 @@ export function createSender(
       } catch (error) {
         // Whether it was committed is not known and need not be: results count once, and only claims can be started.
         for (const one of taken) putBack(one)
-        for (const { entered } of done) lanes.occupy(entered)
+        const now = deps.clock().getTime()
+        for (const { entered } of done) onTheirWay.set(entered, now)
         finished.unshift(...done)
         claimed.push(...taken.flatMap(claimedAgain))
         throw error
@@ -239,7 +251,7 @@ export function createSender(
     },
     nextOutcome: () => (finished.length > 0 ? Promise.resolve() : outcomeSignal.promise),
     hasInFlight: () => inFlight > 0,
-    shouldFlush: () => finished.length >= Math.min(inFlightMax / 2, inFlight),
+    shouldFlush: () => finished.length >= Math.min(FLUSH_AT, inFlight),
     close: () => void (isClosed = true),
     async release() {
       ready.length = 0

@@ -1,0 +1,2 @@
+ALTER TABLE "attempts" ADD COLUMN "response_withheld" boolean;--> statement-breakpoint
+ALTER TABLE "message_targets" ADD COLUMN "answer_ms" integer;
