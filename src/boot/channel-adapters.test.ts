@@ -37,8 +37,8 @@ const mailing = (url: string, env: Record<string, string>) =>
 test('without settings there is no mail and no chat app, and nothing private may be reached', async () => {
   const { channels, chatApp, checks } = await createChannelAdapters(readConfig({}))
   expect([channels.email, chatApp]).toEqual([null, null])
-  expect(await checks.isAllowed('http://127.0.0.1:4000/')).toBe(false)
-  expect(await checks.isAllowed('https://169.254.169.254/')).toBe(false)
+  expect(await checks.isAllowed('http://127.0.0.1:4000/', 'org_1')).toBe(false)
+  expect(await checks.isAllowed('https://169.254.169.254/', 'org_1')).toBe(false)
 })
 
 test('mail is signed by the key in the setting or in a file, for the sender’s domain or another', async () => {

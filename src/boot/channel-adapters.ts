@@ -14,7 +14,7 @@ export type ChannelAdapters = {
 
 export async function createChannelAdapters(config: Config): Promise<ChannelAdapters> {
   const sending = () => import('../adapters/outbound/guarded-post.ts')
-  const guarded = once(async () => (await sending()).outbound({ allowNets: config.NOTIFY_ALLOW_NETS }))
+  const guarded = once(async () => (await sending()).outbound(config.NOTIFY_ALLOW_NETS))
   const chatPost = once(async () => (await sending()).toOperatorAddress())
   const mail = mailOf(config)
 
@@ -42,7 +42,7 @@ export async function createChannelAdapters(config: Config): Promise<ChannelAdap
       }),
     },
     checks: {
-      isAllowed: async (url) => (await guarded()).isAllowed(url),
+      isAllowed: async (url, orgId) => (await guarded()).isAllowed(url, orgId),
       forumKey: lazy(async () => {
         const { checkForumKey } = await import('../adapters/forum/discourse.ts')
         return checkForumKey((await guarded()).post)

@@ -227,8 +227,8 @@ const VALUES: Table = {
     ],
   },
   NOTIFY_ALLOW_NETS: {
-    good: ['10.0.0.0/8, ::1', '127.0.0.1'],
-    bad: ['10.0.0.0/33', 'hooks.internal', '::/0'],
+    good: ['10.0.0.0/8, ::1', '127.0.0.1', `10.0.0.0/8, org_${'0'.repeat(25)}=10.1.0.0/16`],
+    bad: ['10.0.0.0/33', 'hooks.internal', '::/0', 'shop=10.0.0.0/8', `org_${'0'.repeat(25)}=hooks.internal`],
   },
   WORKLOAD_IDENTITY_ENABLED: { good: ['true', 'off'], bad: ['maybe'] },
   WORKLOAD_AUDIENCE: { good: ['svc-control-plane'], bad: ['a'.repeat(257)] },

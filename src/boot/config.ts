@@ -609,9 +609,12 @@ export const SETTINGS = {
     default: 'none',
   },
   NOTIFY_ALLOW_NETS: {
-    schema: nets.default([]),
+    schema: z
+      .string()
+      .transform(readNotifyNets)
+      .default({ allowNets: [], organizationNets: new Map<string, readonly string[]>() }),
     description:
-      'Private networks that notifications may be sent to, over http too, as addresses or CIDR ranges, or `any`. Anyone who can connect a webhook can make the server send requests there.',
+      'Private networks that notifications may be sent to, over http too, as addresses or CIDR ranges separated by commas, or `any`; as `org_…=10.0.0.0/8` by that organization alone, whose admins may then see what is answered there. Anyone who can connect a webhook can make the server send requests there.',
     default: 'none: public https addresses only',
   },
   CHECKS_ALLOW_NETS: {
@@ -924,6 +927,15 @@ export const isLoopback = (hostname: string): boolean =>
 /** `org_…=10.0.0.0/8`, separated by commas; an organization with several networks is named several times. */
 function readOrganizationNets(text: string, context: z.RefinementCtx) {
   return readByOrganization(text, context, isCidr, 'a range such as org_…=10.0.0.0/8')
+}
+
+/** Ranges of all organizations, and `org_…=10.0.0.0/8`. */
+function readNotifyNets(text: string, context: z.RefinementCtx) {
+  const entries = text.split(',')
+  const ofAll = nets.safeParse(entries.filter((one) => !one.includes('=')).join(','))
+  for (const { message } of ofAll.error?.issues ?? []) context.addIssue({ code: 'custom', message })
+  const ofOrganizations = entries.filter((one) => one.includes('=')).join(',')
+  return { allowNets: ofAll.data ?? [], organizationNets: readOrganizationNets(ofOrganizations, context) }
 }
 
 /** `org_…=namespace`, in the same way. RFC 1123. */

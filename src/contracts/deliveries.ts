@@ -10,6 +10,55 @@ import { DELIVERY_WAIT_MAX_SECONDS } from './limits.ts'
 import { creating, reading, updating } from './operation.ts'
 import { ageOutput, countedPageInput, countedPageOutput } from './paging.ts'
 
+/** Why a receiver was not reached, and what an admin can do about it: nothing of the message left. */
+const CONNECTION_REASONS = {
+  certificate_expired: {
+    is: 'The receiver’s certificate has expired',
+    advice: 'Renew the certificate of the receiver. Deliveries go out again by themselves.',
+  },
+  certificate_name: {
+    is: 'The receiver’s certificate is for another host name',
+    advice: 'Use the host name that the certificate names, or install a certificate for this one.',
+  },
+  certificate_untrusted: {
+    is: 'The receiver’s certificate is not from a trusted authority',
+    advice:
+      'Install a certificate of a public authority, with its intermediate certificates. A self-signed one is not accepted.',
+  },
+  tls_failed: {
+    is: 'No encrypted connection could be made to the receiver',
+    advice: 'Check that the receiver speaks https on this port, with TLS 1.2 or later.',
+  },
+  name_not_found: {
+    is: 'The receiver’s host name has no address',
+    advice: 'Check the host name in the URL, and its DNS records.',
+  },
+  connection_refused: {
+    is: 'The receiver refused the connection',
+    advice: 'Check that the receiver runs and listens on this port, and that no firewall rejects it.',
+  },
+  reset: {
+    is: 'The receiver closed the connection before anything was sent',
+    advice: 'Look into the log of the receiver, or of the proxy in front of it.',
+  },
+  timed_out: {
+    is: 'No connection could be made in time',
+    advice: 'Check that the receiver runs, and that a firewall lets connections from this service through.',
+  },
+  not_reached: {
+    is: 'The receiver could not be reached',
+    advice: 'Check that the address is right and that the receiver runs.',
+  },
+} as const
+export type ConnectionReason = keyof typeof CONNECTION_REASONS
+export const NOT_REACHED = Object.keys(CONNECTION_REASONS) as readonly ConnectionReason[]
+
+const sentences = <K extends string>(table: Readonly<Record<K, { is: string }>>) =>
+  Object.fromEntries(Object.entries<{ is: string }>(table).map(([name, { is }]) => [name, is])) as Record<
+    K,
+    string
+  >
+
 /** Every reason for not being sent, or not yet, in the words that people read. */
 export const REASONS = {
   matched_nobody: 'No subscription matched and nobody follows it',
@@ -18,7 +67,7 @@ export const REASONS = {
   refused: 'The receiver rejected it',
   server_error: 'The receiver returned an error',
   rate_limited: 'The receiver asked us to slow down',
-  not_reached: 'The receiver could not be reached',
+  ...sentences(CONNECTION_REASONS),
   address_refused: 'The address points to a private network',
   gave_up: 'Every attempt failed',
   endpoint_gone: 'The receiver answered 410: the address is gone',
@@ -42,6 +91,22 @@ export const REASONS = {
 } as const
 export type DeliveryReason = keyof typeof REASONS
 export const DELIVERY_REASONS = Object.keys(REASONS) as [DeliveryReason, ...DeliveryReason[]]
+
+/** What to do about it, where the reason alone does not say it. */
+export const ADVICE: Readonly<Partial<Record<DeliveryReason, string>>> = {
+  ...(Object.fromEntries(
+    Object.entries(CONNECTION_REASONS).map(([name, { advice }]) => [name, advice]),
+  ) as Record<ConnectionReason, string>),
+  refused: 'What it answered is below. Signatures are checked against the URL exactly as it was entered.',
+  server_error: 'The fault is in the receiver: what it answered is below, and its own log has the rest.',
+  gave_up: 'Fix the receiver, then replay this delivery, or recover everything that it missed.',
+  endpoint_gone: 'Set a new URL, or turn the integration on again once the old one works.',
+  endpoint_dead: 'Fix the receiver, turn the integration on again, and recover what it missed.',
+  integration_lost: 'Reconnect the integration, and recover what it missed.',
+  integration_off: 'Turn the integration on, and recover what it missed.',
+  address_refused: 'The operator of this service can allow networks with NOTIFY_ALLOW_NETS.',
+  no_forum_account: 'They can sign in to the forum once, and then the delivery can be replayed.',
+}
 
 /** Not sent because somebody chose so, or left: nothing is wrong with the receiver. */
 export const NOT_SENT_BY_CHOICE: readonly DeliveryReason[] = [
@@ -105,6 +170,9 @@ const Attempt = z.object({
     .string()
     .nullable()
     .describe('The first 1 KiB of the answer as plain text, without secrets. Kept for seven days.'),
+  response_withheld: z
+    .boolean()
+    .describe('There was an answer, and none of it is kept: it came from a private network.'),
   request_headers: z
     .record(z.string(), z.string())
     .nullable()

@@ -217,6 +217,28 @@ describe('a chat channel', () => {
     await expect(admin.call(completeChatInstall, taken)).rejects.toMatchObject(conflict)
   })
 
+  test('whose webhook is connected already is not installed beside it, unless that one was lost', async () => {
+    // As the chat service of these tests answers an installation.
+    const { channel, id: installed } = await install('T1/#general')
+    const [{ digest, sealed }] = (await system.db.select().from(integrations).where(eq(integrations.id, installed))) as [
+      typeof integrations.$inferSelect,
+    ]
+    await admin.call(removeIntegration, { integration_id: installed })
+    const { id } = await admin.call(connectChatWebhook, { name: 'By hand', url: address() })
+    await system.db.update(integrations).set({ digest }).where(eq(integrations.id, id))
+    await expect(install('T1/#general')).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: 'This address is already connected',
+    })
+    expect((await listed()).map((one) => one.id)).toEqual([id])
+    // Another organization has its own.
+    const elsewhere = await makeOrganization(system)
+    expect(await install('T1/#general', elsewhere.owner)).toMatchObject({ channel })
+    await lose(id)
+    expect(await install('T1/#general')).toMatchObject({ id, state: 'active', channel })
+    expect(sealed).not.toBe('')
+  })
+
   test('cannot be installed where no app is set up', async () => {
     const plain = await startSystem({ SVC_SERVICES: 'api-gateway,auth-service' }, { chatApp: null })
     const { owner } = await makeOrganization(plain)

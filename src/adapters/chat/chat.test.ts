@@ -26,7 +26,7 @@ const answered = (status: number, text: string, retryAfterSeconds?: number): Pos
 const ANSWERLESS: [Posted, object][] = [
   [{ kind: 'unknown' }, { kind: 'unknown' }],
   [
-    { kind: 'not_sent', because: 'connection' },
+    { kind: 'not_sent', because: 'not_reached' },
     { kind: 'refused', reason: 'not_reached', retry: true },
   ],
   [
@@ -40,7 +40,7 @@ describe('an incoming webhook', () => {
 
   test('puts the line into its channel as it is', async () => {
     const url = chat.makeWebhook('#ops')
-    expect(await send({ url, text: LINE })).toEqual({ kind: 'sent', httpStatus: 200 })
+    expect(await send({ url, text: LINE })).toEqual({ kind: 'sent', httpStatus: 200, responseWithheld: true })
     expect(chat.lines.at(-1)).toEqual({ channel: '#ops', text: LINE })
   })
 
@@ -189,7 +189,7 @@ describe('a message to a person', () => {
 
   test('arrives, and what stands behind its link is not fetched', async () => {
     const { botToken } = await installed()
-    expect(await send(to(botToken))).toEqual({ kind: 'sent', httpStatus: 200 })
+    expect(await send(to(botToken))).toEqual({ kind: 'sent', httpStatus: 200, responseWithheld: true })
     expect(chat.messages.at(-1)).toEqual({
       to: 'U42',
       text: LINE,
@@ -245,7 +245,7 @@ describe('a message to a person', () => {
   ])('%s', async (error, outcome) => {
     const { botToken } = await installed()
     chat.failNext('postMessage', { error })
-    expect(await send(to(botToken))).toEqual({ ...outcome, httpStatus: 200 })
+    expect(await send(to(botToken))).toEqual({ ...outcome, httpStatus: 200, responseWithheld: true })
   })
 
   test.each([

@@ -6,8 +6,9 @@ import { parseJson } from './web-api.ts'
 
 export const sendChatWebhook =
   (post: GuardedPost): ChannelPort<'chat'> =>
-  async ({ url, text }) => {
+  async ({ orgId, url, text }) => {
     const posted = await post({
+      orgId,
       url,
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ text }),

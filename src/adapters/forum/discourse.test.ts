@@ -33,7 +33,7 @@ const countOf = (messageId: string) =>
 describe('a post', () => {
   test('stands in the forum in the acting person’s own name, once', async () => {
     const asked = topic()
-    expect(await send(asked)).toEqual({ kind: 'sent', httpStatus: 200 })
+    expect(await send(asked)).toEqual({ kind: 'sent', httpStatus: 200, responseWithheld: true })
     expect(forum.topics.at(-1)).toEqual({
       username: 'ada',
       title: asked.title,
@@ -138,7 +138,7 @@ describe('a post', () => {
 
   test('that nobody answers is tried again', async () => {
     expect(await send(topic({ url: 'http://127.0.0.1:2' }))).toMatchObject({
-      reason: 'not_reached',
+      reason: 'connection_refused',
       retry: true,
     })
   })

@@ -11,14 +11,14 @@ import type {
 import { outcomeOf, withoutAnswer } from '../outbound/answer-outcomes.ts'
 import type { GuardedPost, Posted } from '../outbound/guarded-post.ts'
 
-type Forum = { readonly url: string; readonly apiKey: string }
+type Forum = { readonly orgId?: string | undefined; readonly url: string; readonly apiKey: string }
 /** In whose name a request is made; the header counts only if the key is one for all users. */
 type As = { readonly 'Api-User-External-Id': string } | { readonly 'Api-Username': string }
 
 export const postToForum =
   (post: GuardedPost): ChannelPort<'forum'> =>
-  async ({ messageId, url, apiKey, category, userId, title, body }) => {
-    const forum = { url, apiKey }
+  async ({ orgId, messageId, url, apiKey, category, userId, title, body }) => {
+    const forum = { orgId, url, apiKey }
     const topicId = `svc-${messageId}`
     const posted = await createTopic(
       post,
@@ -65,11 +65,12 @@ async function outcomeOfTopic(posted: Posted, { isThere, isKeyRefused }: Looks):
 /** A redirect leads to the topic, 404 says that there is none; undefined: neither. */
 async function isThere(
   post: GuardedPost,
-  { url, apiKey }: Forum,
+  { orgId, url, apiKey }: Forum,
   topicId: string,
 ): Promise<boolean | undefined> {
   const found = await post({
     method: 'GET',
+    orgId,
     url: `${url}/t/external_id/${topicId}.json`,
     headers: headersFor(apiKey, { 'Api-Username': 'system' }),
     redirects: 0,
@@ -109,8 +110,14 @@ async function isKeyRefused(post: GuardedPost, forum: Forum): Promise<boolean | 
   return posted.status === 400 || posted.status === 422 ? false : undefined
 }
 
-const createTopic = (post: GuardedPost, { url, apiKey }: Forum, as: As, topic: object): Promise<Posted> =>
+const createTopic = (
+  post: GuardedPost,
+  { orgId, url, apiKey }: Forum,
+  as: As,
+  topic: object,
+): Promise<Posted> =>
   post({
+    orgId,
     url: `${url}/posts.json`,
     headers: { ...headersFor(apiKey, as), 'content-type': 'application/json' },
     body: JSON.stringify(topic),

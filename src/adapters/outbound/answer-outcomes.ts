@@ -71,10 +71,14 @@ type Answered = Extract<Posted, { kind: 'answered' }>
 /** By its status alone, unless what was said means something else. */
 export function outcomeOf(
   channel: HttpChannel,
-  { status: httpStatus, retryAfterSeconds, response }: Answered,
+  { status: httpStatus, retryAfterSeconds, response, responseWithheld }: Answered,
   meaning: Meaning = meaningOf(channel, httpStatus),
 ): Outcome {
-  const answer = { httpStatus, ...(response !== undefined && { response }) }
+  const answer = {
+    httpStatus,
+    ...(response !== undefined && { response }),
+    ...(responseWithheld === true && { responseWithheld }),
+  }
   if (typeof meaning === 'string') return { kind: meaning, ...answer }
   return {
     kind: 'refused',
@@ -90,7 +94,7 @@ export function withoutAnswer(posted: Exclude<Posted, { kind: 'answered' }>): Ou
   return {
     kind: 'refused',
     // A name that leads inside today may lead outside again tomorrow.
-    reason: posted.because === 'address' ? 'address_refused' : 'not_reached',
+    reason: posted.because === 'address' ? 'address_refused' : posted.because,
     retry: true,
   }
 }

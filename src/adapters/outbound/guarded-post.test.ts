@@ -13,11 +13,11 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { selfSigned } from '../../../test/support/self-signed.ts'
 import vectors from '../../../test/vectors/ssrf-addresses.json' with { type: 'json' }
+import type { ConnectionReason } from '../../contracts/deliveries.ts'
 import { outbound, type Posted } from './guarded-post.ts'
 
 const HERE = '127.0.0.1'
 const NOT_ALLOWED = { kind: 'not_sent', because: 'address' }
-const NOT_REACHED = { kind: 'not_sent', because: 'connection' }
 const UNKNOWN = { kind: 'unknown' }
 const MESSAGE = { headers: { 'content-type': 'application/json' }, body: '[{"id":"dlv_1"}]' }
 
@@ -97,7 +97,7 @@ describe('an address that is not public', () => {
       allowNets: ['10.1.0.0/16', 'fd00:1::/32', '192.168.7.7'],
       resolve: async () => ['8.8.8.8'],
     })
-    const judged = async (...urls: string[]) => Promise.all(urls.map(isAllowed))
+    const judged = async (...urls: string[]) => Promise.all(urls.map((url) => isAllowed(url)))
     expect(await judged('https://10.1.2.3/', 'http://10.1.2.3/', 'http://[fd00:1::5]/x')).not.toContain(false)
     expect(
       await judged('http://192.168.7.7', 'https://receiver.test', 'http://[::ffff:10.1.2.3]'),
@@ -195,6 +195,7 @@ describe('a receiver', () => {
       status: 202,
       retryAfterSeconds: undefined,
       text: 'thanks',
+      responseWithheld: true,
     })
     expect(got.at(-1)).toMatchObject({
       method: 'POST',
@@ -227,7 +228,10 @@ describe('a receiver', () => {
     for (const url of urls) {
       const hidden = await post({ ...MESSAGE, url })
       expect(hidden.kind === 'answered' && hidden.response).toBeUndefined()
+      expect(hidden).toMatchObject({ responseWithheld: true })
     }
+    const nothing = serve((response) => response.writeHead(204).end())
+    expect(await post({ ...MESSAGE, url: nothing })).not.toHaveProperty('responseWithheld')
     // One private address among public ones is enough.
     const both = { ...settings, resolve: async () => [HERE, '127.0.0.2'], allowNets: ['127.0.0.2'] }
     const mixed = outbound({ ...both, isPublic: (address) => address === HERE })
@@ -235,6 +239,23 @@ describe('a receiver', () => {
       status: 200,
       response: undefined,
     })
+  })
+
+  test('in a network that is one organization’s alone shows its answer to that one, and takes nothing of others', async () => {
+    const url = ends(200)
+    const answerTo = async (orgId: string | undefined, nets: Record<string, string[]>, allowNets: string[] = []) => {
+      const by = outbound({ ...settings, allowNets, organizationNets: new Map(Object.entries(nets)) })
+      const posted = await by.post({ ...MESSAGE, url, orgId })
+      expect(await by.isAllowed(url, orgId)).toBe(posted.kind === 'answered')
+      return posted.kind === 'answered' ? (posted.response ?? 'withheld') : posted.kind
+    }
+    const own = { org_1: ['127.0.0.0/8'] }
+    expect(await answerTo('org_1', own)).toBe('said')
+    expect(await answerTo('org_2', own)).toBe('not_sent')
+    expect(await answerTo(undefined, own)).toBe('not_sent')
+    // Of two, or of everybody.
+    expect(await answerTo('org_1', { ...own, org_2: [HERE] })).toBe('withheld')
+    expect(await answerTo('org_1', own, [HERE])).toBe('withheld')
   })
 
   test('is resolved once for a hop: an answer that changes afterwards changes nothing', async () => {
@@ -318,36 +339,39 @@ describe('a receiver', () => {
   })
 
   describe('that said its status line has answered, whatever comes after', () => {
-    test.each<[string, Answer]>([
-      ['a body without end', (response) => void response.writeHead(200).write(Buffer.alloc(70_000))],
+    test.each<[string, boolean, Answer]>([
+      ['a body without end', true, (response) => void response.writeHead(200).write(Buffer.alloc(70_000))],
       [
         'a body that breaks off',
+        true,
         (response) =>
           response.writeHead(200, { 'content-length': '9' }).write('half', () => response.destroy()),
       ],
       [
         'a body that never comes',
+        false,
         (response) => response.writeHead(200, { 'content-length': '9' }).flushHeaders(),
       ],
-    ])('%s', async (_what, answer) => {
+    ])('%s', async (_what, isBegun, answer) => {
       expect(await impatient.post({ ...MESSAGE, url: serve(answer) })).toEqual({
         kind: 'answered',
         status: 200,
         retryAfterSeconds: undefined,
         text: undefined,
+        ...(isBegun && { responseWithheld: true }),
       })
     })
   })
 
   describe('nothing left, so it may be sent again', () => {
-    const attempts: [string, () => Promise<Posted>][] = [
-      ['nobody listens', () => post({ ...MESSAGE, url: 'https://receiver.test:2/' })],
+    const attempts: [string, ConnectionReason, () => Promise<Posted>][] = [
+      ['nobody listens', 'connection_refused', () => post({ ...MESSAGE, url: 'https://receiver.test:2/' })],
       [
-        'the name has no address',
+        'the name has no address', 'name_not_found',
         () => outbound({ resolve: async () => [] }).post({ ...MESSAGE, url: 'https://x.test' }),
       ],
       [
-        'the name server fails',
+        'the name server fails', 'name_not_found',
         () =>
           outbound({ resolve: () => Promise.reject(new Error('ESERVFAIL')) }).post({
             ...MESSAGE,
@@ -355,7 +379,7 @@ describe('a receiver', () => {
           }),
       ],
       [
-        'the name server is silent',
+        'the name server is silent', 'timed_out',
         () =>
           outbound({ resolve: () => new Promise(() => {}), deadlineMs: 100 }).post({
             ...MESSAGE,
@@ -363,7 +387,7 @@ describe('a receiver', () => {
           }),
       ],
       [
-        'the handshake is reset',
+        'the handshake is reset', 'reset',
         async () => {
           const port = await startSocketServer((socket) =>
             socket.once('data', () => socket.resetAndDestroy()),
@@ -372,7 +396,7 @@ describe('a receiver', () => {
         },
       ],
       [
-        'the handshake never ends',
+        'the handshake never ends', 'timed_out',
         async () => {
           const port = await startSocketServer(() => {})
           return outbound({ ...settings, connectMs: 100 }).post({
@@ -381,17 +405,25 @@ describe('a receiver', () => {
           })
         },
       ],
-      ['the certificate names another', () => post({ ...MESSAGE, url: `https://other.test:${securePort}/` })],
+      ['the certificate names another', 'certificate_name', () => post({ ...MESSAGE, url: `https://other.test:${securePort}/` })],
       [
-        'nobody vouches for the certificate',
+        'nobody vouches for the certificate', 'certificate_untrusted',
         () =>
           outbound({ resolve: async () => [HERE], allowNets: [HERE] }).post({ ...MESSAGE, url: ends(200) }),
       ],
+      [
+        'it speaks no TLS',
+        'tls_failed',
+        async () => {
+          const port = await startSocketServer((socket) => socket.once('data', () => socket.end('HTTP/1.1 400 No')))
+          return post({ ...MESSAGE, url: `https://receiver.test:${port}/` })
+        },
+      ],
     ]
 
-    test.each(attempts)('%s', async (_why, attempt) => {
+    test.each(attempts)('%s: %s', async (_why, because, attempt) => {
       const before = got.length
-      expect(await attempt()).toEqual(NOT_REACHED)
+      expect(await attempt()).toEqual({ kind: 'not_sent', because })
       await wait(20)
       expect(got.length).toBe(before)
     })

@@ -3,7 +3,9 @@ import { lookup } from 'node:dns/promises'
 import { request as requestHttp, type IncomingMessage } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { BlockList, isIP } from 'node:net'
+import type { ConnectionReason } from '../../contracts/deliveries.ts'
 import { RESPONSE_EXCERPT } from '../../contracts/limits.ts'
+import { connectionReason } from './connection-reason.ts'
 import {
   allowedAddresses,
   askDns,
@@ -26,9 +28,11 @@ export type Posted =
       readonly text: string | undefined
       /** How it begins, for people to read; none from an address that only the operator's networks allow. */
       readonly response?: string | undefined
+      /** There was something to read, and nobody may. */
+      readonly responseWithheld?: true | undefined
     }
   /** Not one byte of the message left: it may be sent again. */
-  | { readonly kind: 'not_sent'; readonly because: 'address' | 'connection' }
+  | { readonly kind: 'not_sent'; readonly because: 'address' | ConnectionReason }
   /** The connection stood and then something broke: the message may have arrived. */
   | {
       readonly kind: 'unknown'
@@ -45,6 +49,8 @@ export type Message = {
   readonly redirects?: number
   /** Whose connections may be used again, and by nobody else; without it the message has its own. */
   readonly keptFor?: string | null
+  /** Whose message it is: some of the operator's networks are one organization's alone. */
+  readonly orgId?: string | undefined
 }
 
 export type GuardedPost = (message: Message) => Promise<Posted>
@@ -52,6 +58,8 @@ export type GuardedPost = (message: Message) => Promise<Posted>
 type Options = {
   /** Networks of the operator's own that may be reached although they are private, by http as well. */
   readonly allowNets?: readonly string[]
+  /** The same, of one organization. Where a network is given to it alone, it may read what is answered there. */
+  readonly organizationNets?: ReadonlyMap<string, readonly string[]>
   readonly now?: () => number
   /** For tests, which serve on loopback under names of their own and cannot wait for long. */
   readonly resolve?: Resolve
@@ -85,7 +93,7 @@ export const BAD_PORTS: ReadonlySet<string> = new Set(
 export type Outbound = {
   readonly post: GuardedPost
   /** Whether a message may be sent there now: how it is written, and where its name leads. */
-  readonly isAllowed: (url: string) => Promise<boolean>
+  readonly isAllowed: (url: string, orgId?: string) => Promise<boolean>
   /** Ends the connections that are kept. */
   close(): void
 }
@@ -93,12 +101,27 @@ export type Outbound = {
 export function outbound(options: Options = {}): Outbound {
   const { resolve = askDns, isPublic = isPublicAddress, ca, now = Date.now } = options
   const { deadlineMs = DEADLINE_MS, connectMs = CONNECT_MS } = options
-  const isOurs = within(options.allowNets ?? [])
+  const isOfAll = within(options.allowNets ?? [])
+  const ofOrganizations = new Map(
+    [...(options.organizationNets ?? [])].map(([orgId, nets]) => [orgId, within(nets)] as const),
+  )
+  const isOf = (orgId: string | undefined, ip: string) =>
+    (orgId !== undefined && ofOrganizations.get(orgId)?.(ip)) === true
+  const mayBeShown = (orgId: string | undefined, ip: string) =>
+    isPublic(ip) ||
+    (isOf(orgId, ip) &&
+      !isOfAll(ip) &&
+      [...ofOrganizations].every(([other, has]) => other === orgId || !has(ip)))
   const connections = keptConnections({ ca })
 
-  async function addressesOf(url: URL, signal: AbortSignal): Promise<readonly string[]> {
+  async function addressesOf(
+    url: URL,
+    orgId: string | undefined,
+    signal: AbortSignal,
+  ): Promise<readonly string[]> {
     if (BAD_PORTS.has(url.port)) throw new FetchRefused('port')
     // In the clear only within what the operator called their own.
+    const isOurs = (ip: string) => isOfAll(ip) || isOf(orgId, ip)
     const allow = url.protocol === 'http:' ? isOurs : (ip: string) => isPublic(ip) || isOurs(ip)
     return beforeDeadline(allowedAddresses(url, { resolve, allow }, signal), signal)
   }
@@ -111,7 +134,7 @@ export function outbound(options: Options = {}): Outbound {
       return await postOn(message, read(message.url), message.redirects ?? REDIRECTS, deadline.signal)
     } catch (error) {
       if (!(error instanceof FetchRefused)) throw error
-      return { kind: 'not_sent', because: isAboutTheAddress(error) ? 'address' : 'connection' }
+      return { kind: 'not_sent', because: REFUSALS[error.reason] ?? 'address' }
     } finally {
       clearTimeout(timer)
     }
@@ -129,13 +152,14 @@ export function outbound(options: Options = {}): Outbound {
       retryAfterSeconds: retryAfter(got.headers['retry-after'], now()),
       text: got.text,
       response: got.response,
+      ...(got.responseWithheld && { responseWithheld: true }),
     }
   }
 
   async function send(message: Message, url: URL, signal: AbortSignal): Promise<Answer | NoAnswer> {
     let addresses: readonly string[]
     try {
-      addresses = await addressesOf(url, signal)
+      addresses = await addressesOf(url, message.orgId, signal)
     } catch (error) {
       if (error instanceof FetchRefused) throw error
       throw new FetchRefused('the name cannot be resolved')
@@ -164,7 +188,11 @@ export function outbound(options: Options = {}): Outbound {
         // No agent and no proxy, either of which would lead past the addresses that were checked.
         createConnection: () => socket,
       })
-      const impatience = setTimeout(() => connected || request.destroy(), connectMs)
+      let impatient = false
+      const impatience = setTimeout(() => {
+        impatient = !connected
+        if (impatient) request.destroy()
+      }, connectMs)
       const end = (answer: Answer | NoAnswer) => {
         clearTimeout(impatience)
         settle(answer)
@@ -178,17 +206,24 @@ export function outbound(options: Options = {}): Outbound {
         if (key !== undefined) {
           socket.once('free', () => connections.keep(key, socket, response.headers['keep-alive']?.toString()))
         }
-        void receive(response, addresses.every(isPublic)).then(end)
+        void receive(
+          response,
+          addresses.every((ip) => mayBeShown(message.orgId, ip)),
+        ).then(end)
       })
-      const broken = () => {
+      const broken = (error?: Error) => {
         // The status line said it all.
         if (answered) return
-        if (!connected) return end({ kind: 'not_sent', because: 'connection' })
+        // What we ended ourselves took too long.
+        if (!connected) {
+          const isLate = impatient || signal.aborted
+          return end({ kind: 'not_sent', because: isLate ? 'timed_out' : connectionReason(error) })
+        }
         // Ours is the fault if it only took too long.
         end({ kind: 'unknown', ...(kept && !signal.aborted && { brokeKeptSocket: true }) })
       }
       // An answer that switches protocols closes without an error.
-      request.on('error', broken).on('close', broken)
+      request.on('error', broken).on('close', () => broken())
       request.end(body)
     })
   }
@@ -196,10 +231,10 @@ export function outbound(options: Options = {}): Outbound {
   return {
     post,
     close: () => connections.close(),
-    async isAllowed(address) {
+    async isAllowed(address, orgId) {
       const signal = AbortSignal.timeout(connectMs)
       try {
-        await addressesOf(read(address), signal)
+        await addressesOf(read(address), orgId, signal)
         return true
       } catch {
         return false
@@ -229,6 +264,7 @@ type Answer = {
   readonly headers: IncomingMessage['headers']
   readonly text: string | undefined
   readonly response: string | undefined
+  readonly responseWithheld: boolean
 }
 
 /** The status line settles it; the rest is read as far as it comes, and to the limit. */
@@ -242,6 +278,7 @@ async function receive(answer: IncomingMessage, mayBeShown: boolean): Promise<An
     text: isWhole ? body.toString('utf8') : undefined,
     // Bytes that are no text, and a character that was cut, are replaced.
     response: mayBeShown ? body.subarray(0, RESPONSE_EXCERPT.readBytes).toString('utf8') : undefined,
+    responseWithheld: !mayBeShown && body.length > 0,
   }
 }
 
@@ -286,8 +323,12 @@ function retryAfter(header: string | undefined, nowMs: number): number | undefin
     : undefined
 }
 
-const ABOUT_CONNECTIONS = ['deadline', 'the name cannot be resolved', 'the name has no address']
-const isAboutTheAddress = ({ reason }: FetchRefused): boolean => !ABOUT_CONNECTIONS.includes(reason)
+/** All other refusals are about the address. */
+const REFUSALS: Readonly<Record<string, ConnectionReason>> = {
+  deadline: 'timed_out',
+  'the name cannot be resolved': 'name_not_found',
+  'the name has no address': 'name_not_found',
+}
 
 export function within(nets: readonly string[]): (address: string) => boolean {
   const list = new BlockList()

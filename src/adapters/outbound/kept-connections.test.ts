@@ -201,7 +201,10 @@ test('a kept connection is not used for another name, whatever address that has'
   const by = outbound(settings)
   await send(by, urlOf('https'))
   await settle()
-  expect(await send(by, urlOf('https', 'other.test'))).toEqual({ kind: 'not_sent', because: 'connection' })
+  expect(await send(by, urlOf('https', 'other.test'))).toEqual({
+    kind: 'not_sent',
+    because: 'certificate_name',
+  })
   expect(requests).toBe(1)
   by.close()
 })

@@ -54,7 +54,7 @@ test('what was sent along is told for people to read, without what is signed wit
 })
 
 test('of what arrived, and of what never left, no headers are kept', async () => {
-  for (const posted of [answered(204), { kind: 'not_sent', because: 'connection' } as const]) {
+  for (const posted of [answered(204), { kind: 'not_sent', because: 'not_reached' } as const]) {
     expect(await sendWebhook(async () => posted, 'svc/1')(MESSAGE)).not.toHaveProperty('requestHeaders')
   }
 })
@@ -96,7 +96,7 @@ test('what never left is tried again; what may have arrived is not', async () =>
     reason: 'address_refused',
     retry: true,
   })
-  expect(await after({ kind: 'not_sent', because: 'connection' })).toEqual({
+  expect(await after({ kind: 'not_sent', because: 'not_reached' })).toEqual({
     kind: 'refused',
     reason: 'not_reached',
     retry: true,

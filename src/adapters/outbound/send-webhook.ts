@@ -5,9 +5,9 @@ import type { GuardedPost } from './guarded-post.ts'
 
 export const sendWebhook =
   (post: GuardedPost, userAgent: string): ChannelPort<'webhook'> =>
-  async ({ url, headers: signed, body, keptFor }) => {
+  async ({ url, headers: signed, body, keptFor, orgId }) => {
     const headers = { 'content-type': 'application/json', 'user-agent': userAgent, ...signed }
-    const posted = await post({ url, headers, body, keptFor })
+    const posted = await post({ url, headers, body, keptFor, orgId })
     const outcome = posted.kind === 'answered' ? outcomeOf('webhook', posted) : withoutAnswer(posted)
     // For people who look into a failure: of what arrived they are constants, and of what never left there are none.
     const isTold = outcome.kind !== 'sent' && posted.kind !== 'not_sent'

@@ -1,7 +1,7 @@
 /** What there is to know of one delivery: why it failed, what was sent, what was answered, and every attempt. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
-import { REASONS, type DeliveryReason, type showDelivery } from '../../../contracts/deliveries.ts'
+import { ADVICE, REASONS, type showDelivery } from '../../../contracts/deliveries.ts'
 import { button, card, type Content } from '../../../pages/parts.ts'
 import { badge, copyable, pair, table, time } from '../../components.ts'
 import type { PageContext } from '../../context.ts'
@@ -50,9 +50,9 @@ function whyCard(one: Delivery) {
   return card(
     HEADINGS[one.unconfirmed ? 'unconfirmed' : one.state],
     html`<p class="switch-state">${outcomeBadge(one)} <span>${sentenceOf(one, last)}</span></p>
-      ${one.reason !== null && ADVICE[one.reason] !== undefined && html`<p>${ADVICE[one.reason]}</p>`}
+      ${adviceOf(one, last).map((advice) => html`<p>${advice}</p>`)}
       ${one.unconfirmed && unconfirmedAdvice(one)}
-      ${last?.response ? response(last) : null}`,
+      ${last?.response ? response(last) : null} ${last?.response_withheld ? WITHHELD : null}`,
   )
 }
 
@@ -79,18 +79,14 @@ function sentenceOf({ state, reason, next_attempt_at }: Delivery, last: Attempt 
 const statusWords = ({ http_status }: Attempt): Content =>
   http_status === null ? 'without a status' : html`<code>${http_status}</code>`
 
-/** What to do, where the reason alone does not say it. */
-const ADVICE: Partial<Record<DeliveryReason, string>> = {
-  refused: 'What it answered is below. Signatures are checked against the URL exactly as it was entered.',
-  server_error: 'The fault is in the receiver: what it answered is below, and its own log has the rest.',
-  not_reached: 'Check that the address is right, that the receiver runs, and that its certificate is valid.',
-  gave_up: 'Fix the receiver, then replay this delivery, or recover everything that it missed.',
-  endpoint_gone: 'Set a new URL, or turn the integration on again once the old one works.',
-  endpoint_dead: 'Fix the receiver, turn the integration on again, and recover what it missed.',
-  integration_lost: 'Reconnect the integration, and recover what it missed.',
-  address_refused: 'The operator of this service can allow networks with NOTIFY_ALLOW_NETS.',
-  no_forum_account: 'They can sign in to the forum once, and then the delivery can be replayed.',
-}
+/** Of what was given up, what made its last attempt fail comes first. */
+const adviceOf = ({ reason }: Delivery, last: Attempt | undefined): string[] =>
+  [...new Set([reason === 'gave_up' ? last?.reason : null, reason])].flatMap(
+    (one) => (one && ADVICE[one]) || [],
+  )
+
+const WITHHELD = html`<p class="note">What the receiver answered is not kept, because it is in a private network. The
+  operator of this service can give that network to this organization alone, and then it is.</p>`
 
 const unconfirmedAdvice = ({ id, destination }: Delivery) =>
   html`<p>Sending it again could deliver it twice, so it is not retried automatically. Check with ${destination ?? 'the receiver'} whether <code class="long">${id}</code> arrived. If not, replay it.</p>`

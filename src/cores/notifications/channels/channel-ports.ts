@@ -9,6 +9,8 @@ import type { DeliveryReason } from '../../../contracts/deliveries.ts'
 export type Outcome = {
   /** How the answer begins, as it came. */
   readonly response?: string | undefined
+  /** There was one, from a private address: none of it is kept. */
+  readonly responseWithheld?: true | undefined
   /** What was sent along, for people who look into a failure; without what is signed with the secret. */
   readonly requestHeaders?: Readonly<Record<string, string>> | undefined
 } & (
@@ -41,7 +43,7 @@ export type ChannelPayloads = {
     readonly listId: string
     readonly unsubscribeUrl: string
   }
-  readonly chat: { readonly url: string; readonly text: string }
+  readonly chat: { readonly orgId?: string; readonly url: string; readonly text: string }
   readonly direct_message: {
     readonly messageId: string
     readonly botToken: string
@@ -50,6 +52,7 @@ export type ChannelPayloads = {
   }
   /** Signed already; the body travels byte for byte. */
   readonly webhook: {
+    readonly orgId?: string
     readonly url: string
     readonly headers: Readonly<Record<string, string>>
     readonly body: string
@@ -57,6 +60,7 @@ export type ChannelPayloads = {
     readonly keptFor: string | null
   }
   readonly forum: {
+    readonly orgId?: string
     readonly messageId: string
     readonly url: string
     readonly apiKey: string
@@ -102,8 +106,9 @@ export type ChatApp = {
 /** What connecting checks before anything is saved. */
 export type IntegrationChecks = {
   /** Whether an address may be sent to at all: shape, scheme, and where its name leads now. */
-  isAllowed(url: string): Promise<boolean>
+  isAllowed(url: string, orgId: string): Promise<boolean>
   forumKey(forum: {
+    readonly orgId?: string
     readonly url: string
     readonly apiKey: string
   }): Promise<'all_users' | 'single_user' | 'refused' | 'not_reached'>

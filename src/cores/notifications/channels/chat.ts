@@ -7,7 +7,7 @@ export const chat: ChannelDriver = {
     const secret = checkIntegration(deps, message)
     if (typeof secret === 'string') return refuseAll(message, secret)
     return routeAll([secret.url], (items) =>
-      deps.channels.chat({ url: secret.url, text: chatText(items, deps.appUrl) }),
+      deps.channels.chat({ orgId: message.orgId, url: secret.url, text: chatText(items, deps.appUrl) }),
     )
   },
 }

@@ -13,6 +13,7 @@ export const forum: ChannelDriver = {
     if (apiKey === undefined || typeof category !== 'number') return refuseAll(message, 'integration_off')
     return routeAll([apiKey], ([item]) =>
       deps.channels.forum({
+        orgId: message.orgId,
         messageId: message.id,
         url,
         apiKey,

@@ -15,7 +15,7 @@ export const webhook: ChannelDriver = {
         ...signWebhook({ url, body, id: postId(messageIds), at: deps.clock() }),
       }
       const keptFor = message.keepsSockets ? `${message.orgId} ${message.integrationId}` : null
-      return deps.channels.webhook({ url, headers, body, keptFor })
+      return deps.channels.webhook({ orgId: message.orgId, url, headers, body, keptFor })
     })
   },
 }

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { CHANNEL_NAMES, type Channel } from '../../../contracts/channels.ts'
+import { NOT_REACHED } from '../../../contracts/deliveries.ts'
 import type { Storage } from '../../dependencies.ts'
 import type { Outcome } from '../channels/channel-ports.ts'
 import {
@@ -103,6 +104,7 @@ test('a message that was sent is over, with everything that is known of its atte
     brokeKeptSocket: false,
     goesAlone: false,
     response: 'thank you',
+    responseWithheld: false,
     requestHeaders,
   })
   expect(attemptResult(attempt, { kind: 'sent' }, how)).toMatchObject({
@@ -180,8 +182,11 @@ test('a target answered whatever status it said; without an answer or a connecti
     ].map(answered),
   ).toEqual([true, true, true])
   expect(
-    [{ kind: 'unknown' } as const, { ...refused, reason: 'not_reached' } as const].map(answered),
-  ).toEqual([false, false])
+    [
+      { kind: 'unknown' } as const,
+      ...NOT_REACHED.map((reason) => ({ ...refused, reason }) as const),
+    ].map(answered),
+  ).toEqual(Array(1 + NOT_REACHED.length).fill(false))
   expect(answered({ ...refused, reason: 'address_refused' })).toBeNull()
 })
 

@@ -6,7 +6,7 @@
 import { sql } from '../../../../db/drizzle.ts'
 import { notify, notifying } from '../../../../db/listen.ts'
 import { CHANNELS, type Channel } from '../../../contracts/channels.ts'
-import type { DeliveryReason } from '../../../contracts/deliveries.ts'
+import { NOT_REACHED, type DeliveryReason } from '../../../contracts/deliveries.ts'
 import { CIRCUIT, LANES } from '../../../contracts/limits.ts'
 import type { Storage } from '../../dependencies.ts'
 import { notAhead } from '../../work/index.ts'
@@ -44,6 +44,7 @@ export type AttemptResult = MessageKey & {
   readonly carriedBy: string | null
   readonly goesAlone: boolean
   readonly response: string | null
+  readonly responseWithheld: boolean
   readonly requestHeaders: Readonly<Record<string, string>> | null
 }
 
@@ -75,6 +76,7 @@ export function attemptResult(
     carriedBy,
     goesAlone: goesAlone(outcome, isShared, number),
     response,
+    responseWithheld: outcome.responseWithheld === true,
     requestHeaders: outcome.requestHeaders ?? null,
   }
   if (outcome.kind === 'sent') {
@@ -98,7 +100,7 @@ function wasAnswered(outcome: Outcome): boolean | null {
   if (outcome.kind === 'sent') return true
   // Nobody was asked.
   if (outcome.reason === 'address_refused') return null
-  return outcome.reason !== 'not_reached'
+  return !(NOT_REACHED as readonly DeliveryReason[]).includes(outcome.reason)
 }
 
 /**
@@ -192,7 +194,7 @@ export async function finishAndStartAttempts(
         "orgId" text, id text, number int, outcome text, state text, reason text, "deliveryReason" text,
         "httpStatus" int, "durationMs" int, "nextAt" timestamptz, "integrationId" text, answered boolean,
         "heldUntil" timestamptz, "brokeKeptSocket" boolean, "carriedBy" text, "goesAlone" boolean, response text,
-        "requestHeaders" jsonb)
+        "responseWithheld" boolean, "requestHeaders" jsonb)
     ), held as materialized (
       select d.* from (select * from done order by "orgId", id) d cross join lateral (
         select from messages
@@ -206,7 +208,8 @@ export async function finishAndStartAttempts(
       returning d.*, m.target
     ), written as (
       update attempts a set ended_at = ${at}, outcome = e.outcome, reason = e.reason, http_status = e."httpStatus",
-        duration_ms = e."durationMs", response = e.response, request_headers = e."requestHeaders"
+        duration_ms = e."durationMs", response = e.response,
+        response_withheld = nullif(e."responseWithheld", false), request_headers = e."requestHeaders"
       from ended e
       where a.org_id = e."orgId" and a.message_id = e.id and a.number = e.number
     ), delivered as (

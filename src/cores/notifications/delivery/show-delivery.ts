@@ -90,6 +90,7 @@ async function attemptsOf(db: Handle, { orgId, id }: Message, now: Date) {
     duration_ms: row.durationMs,
     carried_by: row.carriedBy,
     response: row.startedAt.getTime() >= since ? row.response : null,
+    response_withheld: row.responseWithheld === true,
     request_headers: row.startedAt.getTime() >= since ? row.requestHeaders : null,
   }))
 }

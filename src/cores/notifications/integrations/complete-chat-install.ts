@@ -10,7 +10,10 @@ import {
   type ChatDeps,
 } from './chat-authorizations.ts'
 import type { ChatInstallation } from '../channels/channel-ports.ts'
+import { alreadyConnected } from './connect-by-address.ts'
+import { digestOf } from './integration-secret.ts'
 import {
+  findByDigest,
   insertIntegration,
   lockIntegrations,
   presentWithCount,
@@ -24,14 +27,19 @@ import { createChatTicketDefault } from '../fan-out/default-subscriptions.ts'
 export const completeChatInstall: Verb<'completeChatInstall', IntegrationDeps & ChatDeps> = writeInSteps(
   { audit: 'integration.connected' },
   async (context, { code, state }) => {
-    const { clock, member, orgId, checks, transaction } = context
+    const { clock, member, orgId, checks, dataKeys, transaction } = context
     const chat = requireChatApp(context)
     await spendChatAuthorization(context, member, 'install', state)
     const installation = withNames(await chatServiceAnswer(chat.install(code)))
-    await requireAllowed(checks, installation.webhookUrl)
+    await requireAllowed(checks, orgId, installation.webhookUrl)
     return transaction(async ({ tx, audit }) => {
       await lockIntegrations(tx, orgId)
-      const known = await findSameChannel(tx, orgId, installation)
+      const digest = digestOf(dataKeys, installation.webhookUrl)
+      const same = await findByDigest(tx, { orgId, kind: 'chat', digest })
+      const lost = same?.state === 'lost' ? same : undefined
+      const known = (await findSameChannel(tx, orgId, installation)) ?? lost
+      // Each would get every message, and the channel all of them twice.
+      if (same && same.id !== known?.id) throw alreadyConnected()
       const { webhookUrl: url, botToken, teamId, teamName, channel } = installation
       const columns = { secret: { url, botToken }, config: { workspace: teamName, channel } }
       const row = known

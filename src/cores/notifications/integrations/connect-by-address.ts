@@ -29,7 +29,7 @@ export async function connectByAddress(
 ) {
   const { clock, member, orgId } = context
   // Before the transaction: it asks the network.
-  await requireAllowed(context.checks, url)
+  await requireAllowed(context.checks, context.orgId, url)
   const digest = digestOf(context.dataKeys, url)
   return context.transaction(async ({ tx, audit }) => {
     await lockIntegrations(tx, orgId)

@@ -21,8 +21,8 @@ export const connectForum: Verb<'connectForum', IntegrationDeps> = writeInSteps(
   async (context, { url: asked, api_key: apiKey }) => {
     const { member, orgId, checks, dataKeys, transaction } = context
     const url = withoutSlash(asked)
-    await requireAllowed(checks, url)
-    await requireKey(checks, { url, apiKey })
+    await requireAllowed(checks, orgId, url)
+    await requireKey(checks, { orgId, url, apiKey })
     return transaction(async ({ tx, audit }) => {
       await lockIntegrations(tx, orgId)
       const known = await findForum(tx, orgId)
@@ -40,7 +40,7 @@ export const connectForum: Verb<'connectForum', IntegrationDeps> = writeInSteps(
 
 async function requireKey(
   checks: IntegrationChecks,
-  forum: { readonly url: string; readonly apiKey: string },
+  forum: { readonly orgId: string; readonly url: string; readonly apiKey: string },
 ): Promise<void> {
   const key = await checks.forumKey(forum)
   if (key === 'all_users') return

@@ -46,7 +46,7 @@ export const updateIntegration: Verb<'updateIntegration', VerificationDeps> = wr
   { audit: 'integration.changed' },
   async (context, { integration_id, ...asked }) => {
     const { clock, orgId, checks, transaction } = context
-    if (asked.url !== undefined) await requireAllowed(checks, asked.url)
+    if (asked.url !== undefined) await requireAllowed(checks, context.orgId, asked.url)
     const { updated, pending } = await transaction(async ({ tx, audit }) => {
       await lockIntegrations(tx, orgId)
       const row = await lockIntegration(tx, orgId, integration_id)
