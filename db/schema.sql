@@ -191,6 +191,7 @@ CREATE TABLE attempts (
   carried_by text,
   response text,
   request_headers jsonb,
+  response_withheld boolean,
   CONSTRAINT attempts_org_id_message_id_number_pk PRIMARY KEY (org_id, message_id, number)
 ) PARTITION BY RANGE (message_id);
 CREATE INDEX attempts_to_clear ON ONLY public.attempts USING btree (started_at) WHERE ((response IS NOT NULL) OR (request_headers IS NOT NULL));
@@ -904,6 +905,7 @@ CREATE TABLE message_targets (
   probe_at timestamp with time zone,
   held_until timestamp with time zone,
   keeps_sockets boolean NOT NULL DEFAULT true,
+  answer_ms integer,
   CONSTRAINT message_targets_org_id_target_pk PRIMARY KEY (org_id, target)
 );
 

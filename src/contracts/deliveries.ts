@@ -74,6 +74,7 @@ export const REASONS = {
   endpoint_dead: 'The receiver failed for days, so delivery was stopped',
   integration_lost: 'The service no longer accepts messages for this integration',
   integration_off: 'The integration is turned off',
+  paused_too_long: 'The integration was paused for longer than deliveries are kept',
   subscription_off: 'The subscription was paused or deleted',
   no_mail_server: 'No mail server is configured',
   no_address: 'The person has no verified email address',
@@ -113,6 +114,7 @@ export const NOT_SENT_BY_CHOICE: readonly DeliveryReason[] = [
   'matched_nobody',
   'own_action',
   'integration_off',
+  'paused_too_long',
   'subscription_off',
   'no_longer_permitted',
   'not_a_member',
@@ -391,7 +393,8 @@ export const replayFailedDeliveries = creating({
   ...ledger,
   takesIdempotencyKey: true,
   name: 'replayFailedDeliveries',
-  summary: 'Replay failed deliveries of a time range, at most 1,000. Unconfirmed ones may arrive twice.',
+  summary:
+    'Replay deliveries of a time range that failed or were dropped while the integration was stopped or off, at most 1,000. Unconfirmed ones may arrive twice.',
   input: z.object({
     from: z.iso.datetime(),
     to: z.iso.datetime().optional(),
@@ -408,7 +411,8 @@ export const recoverDeliveries = creating({
   ...ledger,
   takesIdempotencyKey: true,
   name: 'recoverDeliveries',
-  summary: 'Send again what an integration missed since a time: failed, given up and unconfirmed deliveries.',
+  summary:
+    'Send again what an integration missed since a time: failed, given up and unconfirmed deliveries, and what was dropped while it was off.',
   input: z.object({
     ...integrationId,
     since: field(z.iso.datetime(), {

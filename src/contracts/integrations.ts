@@ -5,12 +5,13 @@ import { field } from './field.ts'
 import { DisplayName, Email, Nothing, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { creating, reading, removing, updating } from './operation.ts'
+import { rotationInput } from './rotation.ts'
 
 /**
- * `unverified`: nobody has confirmed the email address yet, or it was rejected since; `lost`: unknown to the chat service;
+ * `paused`: by an admin, and what comes waits; `unverified`: nobody has confirmed the email address yet, or it was rejected since; `lost`: unknown to the chat service;
  * `gone`: the receiver answered 410; `dead`: failed for days; `off`: by an admin, or because a member left.
  */
-export const INTEGRATION_STATES = ['active', 'unverified', 'lost', 'gone', 'dead', 'off'] as const
+export const INTEGRATION_STATES = ['active', 'paused', 'unverified', 'lost', 'gone', 'dead', 'off'] as const
 export type IntegrationState = (typeof INTEGRATION_STATES)[number]
 
 /** Only `integration_lost` is ever lifted by the platform, when that integration is connected again. */
@@ -29,6 +30,9 @@ export const Integration = z.object({
     .boolean()
     .describe('The receiver deduplicates by id, so a message without an answer is sent again.'),
   subscriptions: z.int(),
+  own_secret: z.boolean().describe('Of a webhook: it signs with a whsec_ secret.'),
+  previous_secret_until: Time.nullable().describe('Until then the previous key signs beside it.'),
+  waiting: z.int().describe('Deliveries that wait while it is paused.'),
   failing_since: Time.nullable(),
   last_success_at: Time.nullable(),
   created_at: Time,
@@ -60,7 +64,7 @@ export const listIntegrations = reading({
   command: {
     path: 'notifications integrations',
     summary: 'List integrations: email addresses, chat channels, webhooks and forums (admin or higher)',
-    table: 'id, kind, name, state, address, subscriptions, last_success_at',
+    table: 'id, kind, name, state, waiting, address, subscriptions, last_success_at',
     rows: 'integrations',
     examples: ['svc notifications integrations'],
   },
@@ -210,6 +214,69 @@ export const updateIntegration = updating({
   output: Integration,
   errors: ['NOT_FOUND', 'CONFLICT', 'RATE_LIMITED'],
   http: { method: 'patch', path: '/api/integrations/{integration_id}' },
+})
+
+export const pauseIntegration = updating({
+  ...integrations,
+  name: 'pauseIntegration',
+  summary: 'Pause an integration: its deliveries wait, and are sent in order when it is resumed.',
+  input: z.object(integrationId),
+  output: Integration,
+  errors: ['NOT_FOUND', 'CONFLICT'],
+  command: {
+    path: 'notifications pause',
+    summary: 'Let the deliveries of an integration wait (admin or higher)',
+    fields: 'id, name, state, waiting',
+    notes: ['Send what waited with: svc notifications resume {integration_id}'],
+    examples: ['svc notifications pause int_0mwhkcyh5nlh1pqqssy5gj19q'],
+  },
+  http: { method: 'post', path: '/api/integrations/{integration_id}/pause' },
+})
+
+export const resumeIntegration = updating({
+  ...integrations,
+  name: 'resumeIntegration',
+  summary: 'Resume a paused integration: what waited is sent, the oldest first.',
+  input: z.object(integrationId),
+  output: Integration,
+  errors: ['NOT_FOUND', 'CONFLICT'],
+  command: {
+    path: 'notifications resume',
+    summary: 'Send what waited for a paused integration (admin or higher)',
+    fields: 'id, name, state',
+    examples: ['svc notifications resume int_0mwhkcyh5nlh1pqqssy5gj19q'],
+  },
+  http: { method: 'post', path: '/api/integrations/{integration_id}/resume' },
+})
+
+export const rotateWebhookSecret = creating({
+  ...integrations,
+  name: 'rotateWebhookSecret',
+  closedToSupport: true,
+  summary:
+    'Give a webhook a new whsec_ secret of its own. It is shown once; the previous key signs beside it for a while.',
+  input: z.object({ ...integrationId, ...rotationInput }),
+  output: z.object({ secret: z.string(), previous_secret_until: Time.nullable() }),
+  errors: ['NOT_FOUND', 'CONFLICT'],
+  command: {
+    path: 'notifications rotate-secret',
+    summary: 'Give a webhook a new signing secret; it is shown once (admin or higher)',
+    fields: 'secret, previous_secret_until',
+    notes: ['Store the secret now: it is not shown again.'],
+    examples: ['svc notifications rotate-secret int_0mwhkcyh5nlh1pqqssy5gj19q'],
+  },
+  http: { method: 'post', path: '/api/integrations/{integration_id}/secret', success: 201 },
+})
+
+export const removeWebhookSecret = removing({
+  ...integrations,
+  name: 'removeWebhookSecret',
+  closedToSupport: true,
+  summary: 'Remove the whsec_ secret of a webhook: only the key of its address signs from then on.',
+  input: z.object(integrationId),
+  output: Nothing,
+  errors: ['NOT_FOUND', 'CONFLICT'],
+  http: { method: 'delete', path: '/api/integrations/{integration_id}/secret', success: 204 },
 })
 
 export const sendAddressVerification = creating({

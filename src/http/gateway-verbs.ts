@@ -38,8 +38,12 @@ import { connectEmail } from '../cores/notifications/integrations/connect-email.
 import { connectForum } from '../cores/notifications/integrations/connect-forum.ts'
 import { connectWebhook } from '../cores/notifications/integrations/connect-webhook.ts'
 import { listIntegrations } from '../cores/notifications/integrations/list-integrations.ts'
+import { pauseIntegration } from '../cores/notifications/integrations/pause-integration.ts'
 import { removeChatLink } from '../cores/notifications/integrations/remove-chat-link.ts'
 import { removeIntegration } from '../cores/notifications/integrations/remove-integration.ts'
+import { removeWebhookSecret } from '../cores/notifications/integrations/remove-webhook-secret.ts'
+import { resumeIntegration } from '../cores/notifications/integrations/resume-integration.ts'
+import { rotateWebhookSecret } from '../cores/notifications/integrations/rotate-webhook-secret.ts'
 import { sendAddressVerification } from '../cores/notifications/integrations/send-address-verification.ts'
 import { showAddressVerification } from '../cores/notifications/integrations/show-address-verification.ts'
 import { showChatLink } from '../cores/notifications/integrations/show-chat-link.ts'
@@ -116,6 +120,10 @@ export const VERBS = {
   connectForum,
   configureForum,
   updateIntegration,
+  pauseIntegration,
+  resumeIntegration,
+  rotateWebhookSecret,
+  removeWebhookSecret,
   sendAddressVerification,
   testIntegration,
   removeIntegration,

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { and, eq } from '../../db/drizzle.ts'
-import { deliveries, events, messageTargets } from '../../db/schema.ts'
+import { deliveries, events, integrations, messageTargets } from '../../db/schema.ts'
 import { CLAIM } from '../../src/contracts/limits.ts'
 import {
   createSender,
@@ -10,6 +10,7 @@ import {
   shipAndFanOut,
   type Outcome,
 } from '../../src/cores/notifications/index.ts'
+import { holdTarget, releaseTarget } from '../../src/cores/notifications/delivery/hold-target.ts'
 import { resetTarget } from '../../src/cores/notifications/delivery/reset-target.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
 import type { NotificationDeps } from '../../src/worker/notifications.ts'
@@ -461,6 +462,51 @@ describe('Retry-After', () => {
     expect(harness.received(asked.url)).toHaveLength(6)
     expect((await harness.deliveriesOf(org)).every(({ state }) => state === 'sent')).toBe(true)
   })
+})
+
+test('what a paused target is sent waits, and goes afterwards in its order; another one feels nothing', async () => {
+  const [paused, fine, theirs] = [await hook(org), await hook(org), await hook(other)]
+  const held = { orgId: org.id, id: paused.integrationId, kind: 'webhook' } as const
+  await record(org, 1)
+  await fanOut()
+  const sender = worker()
+  // Claimed before, and not started.
+  await sender.claim()
+  await withTransaction(harness.db, (tx) => holdTarget(tx, harness.clock.now, held))
+  await runOnce(sender)
+  await record(org, 3)
+  await record(other, 1)
+  await harness.drain()
+  harness.clock.advance(86_400)
+  await harness.drain()
+  expect([paused, fine, theirs].map(({ url }) => sentTo(url))).toEqual([0, 4, 1])
+  expect((await harness.deliveriesOf(org)).filter(({ state }) => state === 'waiting')).toHaveLength(4)
+  await withTransaction(harness.db, (tx) => releaseTarget(tx, harness.clock.now, held))
+  harness.clock.advance(1)
+  await harness.drain()
+  const subjects = (url: string) => harness.received(url).map(({ subject }) => subject)
+  expect(subjects(paused.url)).toEqual(subjects(fine.url))
+  expect((await harness.deliveriesOf(org)).every(({ state }) => state === 'sent')).toBe(true)
+  expect(await targetOf(org, paused.integrationId)).toMatchObject({ heldUntil: null, inFlight: 0 })
+})
+
+test('a receiver that only asks to slow down is not failing; one that refuses is', async () => {
+  const { url, integrationId } = await hook(org)
+  const failingSince = async () =>
+    (await harness.db.select().from(integrations).where(eq(integrations.id, integrationId)))[0]!.failingSince
+  harness.answer(({ to }) =>
+    to === url
+      ? { kind: 'refused', reason: 'rate_limited', retry: true, httpStatus: 429 }
+      : { kind: 'sent', httpStatus: 200 },
+  )
+  await record(org, 1)
+  await harness.drain()
+  expect([sentTo(url), await failingSince()]).toEqual([1, null])
+  expect(await targetOf(org, integrationId)).toMatchObject({ unanswered: 0 })
+  harness.answer(() => ({ kind: 'refused', reason: 'server_error', retry: true, httpStatus: 500 }))
+  await record(org, 1)
+  await harness.drain()
+  expect(await failingSince()).not.toBeNull()
 })
 
 test('a target that broke a kept connection under a message has none from then on; others keep theirs', async () => {

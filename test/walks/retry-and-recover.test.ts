@@ -19,7 +19,16 @@ import {
   showDelivery,
 } from '../../src/contracts/deliveries.ts'
 import { makeId } from '../../src/contracts/ids.ts'
-import { connectWebhook, removeIntegration } from '../../src/contracts/integrations.ts'
+import {
+  connectWebhook,
+  listIntegrations,
+  pauseIntegration,
+  removeIntegration,
+  removeWebhookSecret,
+  resumeIntegration,
+  rotateWebhookSecret,
+  updateIntegration,
+} from '../../src/contracts/integrations.ts'
 import { RECOVERY } from '../../src/contracts/limits.ts'
 import { createSubscription } from '../../src/contracts/subscriptions.ts'
 import { queueRecoveries, sweepDeliveries } from '../../src/cores/notifications/index.ts'
@@ -362,4 +371,113 @@ test('no agent reads what a receiver answered: no tool calls the operation, and 
   expect(showDelivery.scope).toBeNull()
   const called = TOOLS.flatMap(({ operations }) => operations.map(({ name }) => name))
   expect(called).not.toContain('showDelivery')
+})
+
+describe('a paused integration', () => {
+  const pause = (by = admin) => by.call(pauseIntegration, { integration_id: integrationId })
+  const resume = (by = admin) => by.call(resumeIntegration, { integration_id: integrationId })
+  /** As a worker leaves what it finds for a held target. */
+  const held = () => retrying({ nextAt: new Date('9999-01-01T00:00:00Z') })
+  const due = async (messageId: string) => (await messageOf(messageId)).nextAt.getTime()
+
+  test('keeps what waits, says how much that is, and has it due in its order when it is resumed', async () => {
+    expect(await pause()).toMatchObject({ state: 'paused', waiting: 0 })
+    const waiting = [await held(), await held(), await held()]
+    expect(await pause()).toMatchObject({ state: 'paused', waiting: 3 })
+    const [listed] = (await admin.call(listIntegrations, {})).integrations
+    expect(listed).toMatchObject({ state: 'paused', waiting: 3 })
+    const { next_attempt_at } = await admin.call(showDelivery, { delivery_id: waiting[0]!.id })
+    expect(next_attempt_at).toBeNull()
+    const retried = admin.call(retryDelivery, { delivery_id: waiting[0]!.id })
+    await expect(retried).rejects.toMatchObject({ code: 'CONFLICT', message: 'The integration is paused' })
+    expect(await resume()).toMatchObject({ state: 'active', waiting: 0 })
+    const times = await Promise.all(waiting.map(({ messageId }) => due(messageId)))
+    expect(times.every((at) => at <= now())).toBe(true)
+    expect(times).toEqual(times.toSorted((a, b) => a - b))
+    const [target] = await system.db
+      .select()
+      .from(messageTargets)
+      .where(and(eq(messageTargets.orgId, org.id), eq(messageTargets.target, integrationId)))
+    expect(target!.heldUntil).toBeNull()
+  })
+
+  test('is paused and resumed by admins of its own organization, and only where it works', async () => {
+    const other = await makeOrganization(system)
+    for (const change of [pause, resume]) {
+      await expect(change(other.owner)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+      const viewer = await makeMember(system, org, 'viewer')
+      await expect(change(viewer)).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    }
+    await admin.call(updateIntegration, { integration_id: integrationId, enabled: false })
+    await expect(pause()).rejects.toMatchObject({ code: 'CONFLICT' })
+    await expect(resume()).rejects.toMatchObject({ code: 'CONFLICT' })
+  })
+
+  test.each([
+    ['turned off', () => admin.call(updateIntegration, { integration_id: integrationId, enabled: false })],
+    ['removed', () => admin.call(removeIntegration, { integration_id: integrationId })],
+  ])('that is %s leaves nothing waiting for ever', async (_how, end) => {
+    await pause()
+    const { messageId } = await held()
+    await end()
+    expect(await due(messageId)).toBeLessThanOrEqual(now())
+  })
+
+  test('stays paused with another address, which is not sent to either', async () => {
+    await pause()
+    const { messageId } = await held()
+    const url = `https://hooks.test/${unique('secret')}`
+    expect(await admin.call(updateIntegration, { integration_id: integrationId, url })).toMatchObject({
+      state: 'paused',
+    })
+    expect(await due(messageId)).toBeGreaterThan(now() + 1_000_000_000_000)
+  })
+
+  test('keeps what waits as long as deliveries are kept', async () => {
+    await pause()
+    const { id, messageId } = await held()
+    await sweepDeliveries({ ...deps(), deliveryDays: 90 })
+    expect((await messageOf(messageId)).state).toBe('pending')
+    const later = () => new Date(now() + 91 * 86_400_000)
+    await sweepDeliveries({ db: system.db, clock: later, deliveryDays: 90 })
+    const [row] = await system.db.select().from(deliveries).where(eq(deliveries.id, id))
+    expect(row).toMatchObject({ state: 'dropped', reason: 'paused_too_long' })
+  })
+})
+
+test('what was dropped while the integration was off is recovered, and replayed in bulk', async () => {
+  const dropped = () => delivered({ state: 'dropped', reason: 'integration_off' })
+  const since = new Date(now() - 3_600_000).toISOString()
+  await dropped()
+  expect(await admin.call(replayFailedDeliveries, { from: since })).toMatchObject({ replayed: 1 })
+  await dropped()
+  await admin.call(recoverDeliveries, { integration_id: integrationId, since })
+  while (await queueRecoveries(deps())) system.clock.advance(RECOVERY.everySeconds)
+  const [recovery] = (await admin.call(listRecoveries, { integration_id: integrationId })).recoveries
+  expect(recovery).toMatchObject({ state: 'done', queued: 1 })
+})
+
+describe('the secret of a webhook', () => {
+  const rotate = (by = admin, more: { overlap_hours?: number } = {}) =>
+    by.call(rotateWebhookSecret, { integration_id: integrationId, ...more })
+  const shown = async () => (await admin.call(listIntegrations, {})).integrations[0]!
+
+  test('is shown once, kept sealed, and gone when it is removed', async () => {
+    const { secret, previous_secret_until } = await rotate()
+    expect(secret).toMatch(/^whsec_[\w+/]{43}=$/)
+    expect(Date.parse(previous_secret_until!)).toBeGreaterThan(now())
+    expect(await shown()).toMatchObject({ own_secret: true, previous_secret_until })
+    const [row] = await system.db.select().from(integrations).where(eq(integrations.id, integrationId))
+    expect(JSON.stringify([row, await shown()])).not.toContain(secret.slice(6, 30))
+    expect((await rotate(admin, { overlap_hours: 0 })).previous_secret_until).toBeNull()
+    await admin.call(removeWebhookSecret, { integration_id: integrationId })
+    expect(await shown()).toMatchObject({ own_secret: false, previous_secret_until: null })
+  })
+
+  test('is of admins of its own organization', async () => {
+    const other = await makeOrganization(system)
+    await expect(rotate(other.owner)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    const removed = other.owner.call(removeWebhookSecret, { integration_id: integrationId })
+    await expect(removed).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  })
 })

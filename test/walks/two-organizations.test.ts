@@ -563,6 +563,14 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
     endSupportSession: () => here.byOwner(endSupportSession, { support_session_id: here.support_session_id }),
     deleteSubscription: () =>
       here.byOwner(subscriptions.deleteSubscription, { subscription_id: here.subscription_id }),
+    pauseIntegration: () =>
+      here.byOwner(integrations.pauseIntegration, { integration_id: here.integration_id }),
+    resumeIntegration: () =>
+      here.byOwner(integrations.resumeIntegration, { integration_id: here.integration_id }),
+    rotateWebhookSecret: () =>
+      here.byOwner(integrations.rotateWebhookSecret, { integration_id: here.integration_id }),
+    removeWebhookSecret: () =>
+      here.byOwner(integrations.removeWebhookSecret, { integration_id: here.integration_id }),
     removeIntegration: () =>
       here.byOwner(integrations.removeIntegration, { integration_id: here.integration_id }),
     pushLogs: () => here.byMember(logs.pushLogs, { alias: ALIAS, body: Buffer.from('another line\n') }),

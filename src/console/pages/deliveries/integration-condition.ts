@@ -13,6 +13,7 @@ const BADGES = {
   lost: badge('Access lost', 'bad'),
   dead: badge('Stopped', 'bad'),
   unverified: badge('Not confirmed', 'wait'),
+  paused: badge('Paused', 'wait'),
   working: badge('Working', 'on'),
   unused: badge('Nothing sent yet', 'off'),
   off: badge('Off', 'off'),

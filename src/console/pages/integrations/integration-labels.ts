@@ -33,6 +33,7 @@ const IS_INCOMPLETE: Record<IntegrationKind, (integration: Integration) => boole
 
 const STOPPED: Record<Exclude<IntegrationState, 'active'>, Content> = {
   off: badge('Off', 'off'),
+  paused: badge('Paused', 'wait'),
   unverified: badge('Not confirmed', 'wait'),
   lost: badge('Stopped: access lost', 'bad'),
   gone: badge('Stopped: receiver returned 410', 'bad'),
@@ -61,6 +62,10 @@ export function stateAdvice(integration: Integration): string | undefined {
   switch (state) {
     case 'off':
       return undefined
+    case 'paused':
+      return integration.waiting === 0
+        ? 'Nothing waits yet. What comes is kept, and sent in order when you resume it.'
+        : `${integration.waiting === 1 ? 'One delivery waits' : `${integration.waiting.toLocaleString('en')} deliveries wait`}. Resume it to send them in order.`
     case 'unverified':
       return 'Nobody has confirmed this address yet. Open the link that was sent there, and press the button. Nothing is sent before.'
     case 'lost':

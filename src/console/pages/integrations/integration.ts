@@ -7,7 +7,11 @@ import { listRecoveries, recoverDeliveries } from '../../../contracts/deliveries
 import {
   configureForum,
   listIntegrations,
+  pauseIntegration,
   removeIntegration,
+  removeWebhookSecret,
+  resumeIntegration,
+  rotateWebhookSecret,
   sendAddressVerification,
   updateIntegration,
 } from '../../../contracts/integrations.ts'
@@ -16,7 +20,7 @@ import { formOf, innerProblem, partOf, refuse, submit, type Refused } from '../.
 import { attempt, statusOf, text, confirmDialog, formCard, returnPath, utcMoment } from '../../forms.ts'
 import { redirectWithMessage, actAndReturn, setFlash } from '../../flash.ts'
 import { page } from '../../layout.ts'
-import { pair, day, time } from '../../components.ts'
+import { copyable, day, exactTime, pair, time } from '../../components.ts'
 import { createRoutes, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { plural } from '../../format.ts'
 import {
@@ -48,6 +52,9 @@ export const integrationRoutes = () =>
     .post('/integrations/:id/address', save(SET_ADDRESS, 'Address saved. A link was sent to it.'))
     .post('/integrations/:id/verification', sendLink)
     .post('/integrations/:id/category', setCategory)
+    .post('/integrations/:id/secret', rotateSecret)
+    .post('/integrations/:id/secret/remove', removeSecret)
+    .post('/integrations/:id/pause', setPaused)
     .post('/integrations/:id/switch', setEnabled)
     .post('/integrations/:id/resend', setResend)
     .post('/integrations/:id/recover', recover)
@@ -55,7 +62,7 @@ export const integrationRoutes = () =>
 
 const here = (c: PageContext): string => pathOf({ id: idOf(c) })
 
-async function showOne(c: PageContext, refused?: Refused) {
+async function showOne(c: PageContext, refused?: Refused, secret?: string) {
   organizationOf(c)
   const { call } = sessionOf(c)
   const { integrations, chat_install } = await call(listIntegrations, {})
@@ -69,9 +76,9 @@ async function showOne(c: PageContext, refused?: Refused) {
     actions: html`${testForm(c, one, 'quiet')}
     ${linkButton(`/console/subscriptions/new?integration=${one.id}`, 'Add subscription')}`,
     body: html`
-      ${advice !== undefined && notice('info', html`<p>${advice}</p>`)}
+      ${secret !== undefined && newSecret(secret)} ${advice !== undefined && notice('info', html`<p>${advice}</p>`)}
       ${detailsCard(one)} ${KIND_CARDS[one.kind]({ c, one, canInstall: chat_install, refused })}
-      ${recoverCard(c, one, recoveries)} ${switchCard(c, one)} ${removeCard(c, one)}
+      ${recoverCard(c, one, recoveries)} ${pauseCard(c, one)} ${switchCard(c, one)} ${removeCard(c, one)}
     `,
   })
 }
@@ -94,6 +101,7 @@ const KIND_CARDS: Record<IntegrationKind, (shown: Shown) => Content> = {
     nameCard(shown),
     urlCard(shown, 'The signing key changes with the URL. Update the receiver at the same time.'),
     resendCard(shown),
+    secretCard(shown),
     signatureCard(),
   ],
   email: (shown) => [
@@ -190,6 +198,43 @@ const resendCard = ({ c, one }: Shown) =>
     kind: 'quiet',
   })
 
+/** In the response to the form, and never again. */
+const newSecret = (secret: string) =>
+  notice(
+    'done',
+    html`<p>New signing secret. It is not shown again: copy it to the receiver now.</p>
+      ${copyable('secret', secret, 'Signing secret')}`,
+  )
+
+const secretCard = ({ c, one }: Shown) =>
+  card(
+    'Signing secret',
+    html`<p>${one.own_secret ? 'The webhook-signature header is signed with a secret of this webhook.' : 'Signatures use a key made from the URL. A secret of its own stays the same when the URL changes.'}</p>
+      ${isRotating(one) && html`<p>The previous key signs, too, until ${exactTime(one.previous_secret_until!)}.</p>`}
+      <div class="actions">${confirmDialog(c, {
+        id: 'rotate-secret',
+        label: one.own_secret ? 'Rotate secret' : 'Create secret',
+        title: one.own_secret ? 'Rotate the secret?' : 'Create a secret?',
+        action: `${pathOf(one)}/secret`,
+        text: 'The new secret is shown once. The previous key signs beside it for 24 hours, so that the receiver can change in between.',
+        submit: one.own_secret ? 'Rotate secret' : 'Create secret',
+      })}
+      ${
+        one.own_secret &&
+        confirmDialog(c, {
+          id: 'remove-secret',
+          label: 'Remove secret',
+          title: 'Remove the secret?',
+          action: `${pathOf(one)}/secret/remove`,
+          text: 'From now on only the key made from the URL signs.',
+          submit: 'Remove secret',
+        })
+      }</div>`,
+  )
+
+const isRotating = ({ previous_secret_until: until }: Integration): boolean =>
+  until !== null && Date.parse(until) > Date.now()
+
 /** Only where something can be sent; what was recovered before stays visible. */
 function recoverCard(c: PageContext, one: Integration, recoveries: readonly Recovery[]) {
   if (one.state !== 'active' && recoveries.length === 0) return null
@@ -197,17 +242,31 @@ function recoverCard(c: PageContext, one: Integration, recoveries: readonly Reco
     'Recover missed deliveries',
     html`${recoveries.length > 0 && recoveryTable(recoveries)}
     ${one.state === 'active' && html`<div class="actions">${recoverDialog(c, one)}</div>`}`,
-    'Sends everything again that failed, was given up or is unconfirmed since a time, each delivery with a new ID.',
+    'Sends everything again that failed, was given up, is unconfirmed or was dropped while the integration was off since a time, each delivery with a new ID.',
   )
 }
 
+/** Only where something is sent, or waits to be. */
+function pauseCard(c: PageContext, one: Integration) {
+  if (one.state !== 'active' && one.state !== 'paused') return null
+  const isPaused = one.state === 'paused'
+  return formCard(c, {
+    title: isPaused ? 'Resume' : 'Pause',
+    action: `${pathOf(one)}/pause`,
+    fields: html`<input type="hidden" name="pause" value="${isPaused ? 'no' : 'yes'}" />
+      <p>${isPaused ? `${one.waiting === 1 ? 'One delivery waits' : `${one.waiting.toLocaleString('en')} deliveries wait`}. They are sent in order, the oldest first.` : 'Deliveries wait until you resume it, and are then sent in order. Nothing is dropped.'}</p>`,
+    submit: isPaused ? 'Resume' : 'Pause',
+    kind: isPaused ? 'main' : 'quiet',
+  })
+}
+
 function switchCard(c: PageContext, one: Integration) {
-  const isOn = one.state === 'active' || one.state === 'unverified'
+  const isOn = ['active', 'paused', 'unverified'].includes(one.state)
   return formCard(c, {
     title: isOn ? 'Turn off' : 'Turn on',
     action: `${pathOf(one)}/switch`,
     fields: html`<input type="hidden" name="on" value="${isOn ? 'no' : 'yes'}" />
-      <p>${isOn ? 'Nothing is sent until it is turned on again. Subscriptions are kept.' : 'New events are sent to it again.'}</p>`,
+      <p>${isOn ? 'What comes meanwhile is dropped, and can be recovered once it is on again. Subscriptions are kept.' : 'New events are sent to it again. What was dropped meanwhile can be recovered then.'}</p>`,
     submit: isOn ? 'Turn off' : 'Turn on',
     kind: isOn ? 'quiet' : 'main',
   })
@@ -246,6 +305,24 @@ const sendLink = (c: PageContext) =>
   actAndReturn(c, here(c), 'A link was sent to the address.', () =>
     sessionOf(c).call(sendAddressVerification, { integration_id: idOf(c) }),
   )
+
+async function rotateSecret(c: PageContext) {
+  const result = await attempt(() => sessionOf(c).call(rotateWebhookSecret, { integration_id: idOf(c) }))
+  if ('problem' in result) return redirectWithMessage(c, here(c), result.problem.message)
+  return showOne(c, undefined, result.done.secret)
+}
+
+const removeSecret = (c: PageContext) =>
+  actAndReturn(c, here(c), 'Secret removed.', () =>
+    sessionOf(c).call(removeWebhookSecret, { integration_id: idOf(c) }),
+  )
+
+const setPaused = (c: PageContext) => {
+  const isPaused = text(c.get('form'), 'pause') === 'yes'
+  return actAndReturn(c, here(c), isPaused ? 'Integration paused.' : 'Integration resumed.', () =>
+    sessionOf(c).call(isPaused ? pauseIntegration : resumeIntegration, { integration_id: idOf(c) }),
+  )
+}
 
 const setEnabled = (c: PageContext) => {
   const enabled = text(c.get('form'), 'on') === 'yes'

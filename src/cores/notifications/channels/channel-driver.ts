@@ -103,6 +103,8 @@ export function checkIntegration(
 /** What became of an integration is the reason for everything that was still queued for it. */
 const STOPPED: Record<IntegrationState, DeliveryReason | null> = {
   active: null,
+  // Its target is held: what is on its way here already is given back before it starts.
+  paused: null,
   unverified: 'address_unverified',
   off: 'integration_off',
   lost: 'integration_lost',

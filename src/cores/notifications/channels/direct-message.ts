@@ -1,5 +1,5 @@
 /** A message to a follower at the chat service, from the organization's installed app. */
-import { and, eq } from '../../../../db/drizzle.ts'
+import { and, eq, inArray } from '../../../../db/drizzle.ts'
 import { chatLinks, integrations } from '../../../../db/schema.ts'
 import type { DeliveryReason } from '../../../contracts/deliveries.ts'
 import { EVENTS, type EventType } from '../../../contracts/events.ts'
@@ -78,7 +78,7 @@ async function findChatAccount(
     .select()
     .from(integrations)
     .where(
-      and(eq(integrations.orgId, orgId), eq(integrations.kind, 'chat'), eq(integrations.state, 'active')),
+      and(eq(integrations.orgId, orgId), eq(integrations.kind, 'chat'), inArray(integrations.state, ['active', 'paused'])),
     )
     .orderBy(integrations.id)
   const installed = workspaces.filter(({ teamId }) => teamId !== null)

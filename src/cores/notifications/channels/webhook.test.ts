@@ -96,3 +96,41 @@ test('the library of Standard Webhooks accepts it, with the key behind whsec_', 
   expect(receiver.verify(body, headers)).toEqual([{ id: 'dlv_1' }])
   expect(() => receiver.verify(`${body} `, headers)).toThrow('No matching signature found')
 })
+
+describe('a secret of its own', () => {
+  const secretOf = (fill: number) => `whsec_${Buffer.alloc(32, fill).toString('base64')}`
+  const [url, body, id] = ['https://hooks.example.com/a', '[]', 'msg_1']
+  const now = new Date()
+  const signed = (signing: Parameters<typeof signWebhook>[0]['signing']) =>
+    signWebhook({ url, signing, body, id, at: now })
+  const later = new Date(now.getTime() + 1_000).toISOString()
+  const ofAddress = `whsec_${createHash('sha256').update(url).digest('base64')}`
+  const verifies = (secret: string, headers: Record<string, string>) => {
+    try {
+      new Webhook(secret).verify(body, headers)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  test('signs for Standard Webhooks, beside the previous one while it is rotated, and not alone the first', () => {
+    const rotating = signed({ secret: secretOf(2), previous: secretOf(1), previousUntil: later })
+    expect([secretOf(1), secretOf(2), secretOf(3), ofAddress].map((one) => verifies(one, rotating))).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ])
+    expect(rotating['webhook-signature']).toMatch(/^v1,[\w+/]{43}= v1,[\w+/]{43}=$/)
+    const over = signed({ secret: secretOf(2), previous: secretOf(1), previousUntil: now.toISOString() })
+    expect([secretOf(1), secretOf(2)].map((one) => verifies(one, over))).toEqual([false, true])
+    const first = signed({ secret: secretOf(1), previous: null, previousUntil: later })
+    expect([ofAddress, secretOf(1)].map((one) => verifies(one, first))).toEqual([true, true])
+  })
+
+  test('leaves the contract’s own signature as it is', () => {
+    const own = signed({ secret: secretOf(1), previous: null, previousUntil: later })
+    expect(own['X-Svc-Signature']).toBe(signed(undefined)['X-Svc-Signature'])
+  })
+})

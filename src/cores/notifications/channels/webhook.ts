@@ -1,5 +1,6 @@
 /** A signed POST with a JSON array of thin notification objects. */
 import { createHash, createHmac, createSecretKey, type KeyObject } from 'node:crypto'
+import type { WebhookSigning } from '../integrations/integration-secret.ts'
 import { checkIntegration, refuseAll, routeAll, type ChannelDriver } from './channel-driver.ts'
 import { thinNotification } from './render.ts'
 
@@ -7,12 +8,13 @@ export const webhook: ChannelDriver = {
   checkRecipient(deps, message) {
     const secret = checkIntegration(deps, message)
     if (typeof secret === 'string') return refuseAll(message, secret)
-    const { url } = secret
-    return routeAll([url], (items, messageIds) => {
+    const { url, signing } = secret
+    const own = signing ? [signing.secret, ...(signing.previous === null ? [] : [signing.previous])] : []
+    return routeAll([url, ...own], (items, messageIds) => {
       const body = JSON.stringify(items.map(thinNotification))
       const headers = {
         'X-Svc-Event-Count': String(items.length),
-        ...signWebhook({ url, body, id: postId(messageIds), at: deps.clock() }),
+        ...signWebhook({ url, signing, body, id: postId(messageIds), at: deps.clock() }),
       }
       const keptFor = message.keepsSockets ? `${message.orgId} ${message.integrationId}` : null
       return deps.channels.webhook({ orgId: message.orgId, url, headers, body, keptFor })
@@ -32,6 +34,7 @@ function postId([first, ...others]: readonly string[]): string {
 type Signed = {
   /** As it was configured, byte for byte: its digest is the key. */
   readonly url: string
+  readonly signing?: WebhookSigning | undefined
   /** As it will travel, byte for byte. */
   readonly body: string
   /** Of the message or messages: the same on every attempt at the same, so a receiver recognizes a repetition. */
@@ -40,19 +43,35 @@ type Signed = {
   readonly at: Date
 }
 
-/** Twice over: by our own headers, and by those of Standard Webhooks, whose libraries many receivers have. */
-export function signWebhook({ url, body, id, at }: Signed): Record<string, string> {
+/**
+ * Twice over: by our own headers, whose key is always that of the address, and by those of Standard Webhooks, whose
+ * libraries many receivers have. With a secret of its own the latter are signed by that, and by the key before it, too,
+ * while it is rotated: a list with a space between.
+ */
+export function signWebhook({ url, signing, body, id, at }: Signed): Record<string, string> {
   const timestamp = String(Math.floor(at.getTime() / 1000))
   const key = webhookKey(url)
-  const mac = (text: string) => createHmac('sha256', key).update(text)
+  const mac = (text: string, by = key) => createHmac('sha256', by).update(text)
+  const standard = signing ? keysOf(signing, key, at) : [key]
   return {
     'X-Svc-Timestamp': timestamp,
     'X-Svc-Signature': `v1=${mac(`${timestamp}.${body}`).digest('hex')}`,
     'webhook-id': id,
     'webhook-timestamp': timestamp,
-    'webhook-signature': `v1,${mac(`${id}.${timestamp}.${body}`).digest('base64')}`,
+    'webhook-signature': standard
+      .map((by) => `v1,${mac(`${id}.${timestamp}.${body}`, by).digest('base64')}`)
+      .join(' '),
   }
 }
+
+function keysOf({ secret, previous, previousUntil }: WebhookSigning, ofAddress: KeyObject, at: Date) {
+  const isRotating = at.getTime() < Date.parse(previousUntil)
+  return [keyOf(secret), ...(isRotating ? [previous === null ? ofAddress : keyOf(previous)] : [])]
+}
+
+/** Standard Webhooks: the bytes behind the prefix. */
+const keyOf = (secret: string): KeyObject =>
+  createSecretKey(Buffer.from(secret.replace(/^whsec_/, ''), 'base64'))
 
 /**
  * decisions, 11: the 32 raw bytes, not their hexadecimal text. Nothing is normalised before: a slash, a capital letter or

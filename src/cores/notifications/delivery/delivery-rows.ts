@@ -14,6 +14,7 @@ import type { DeliveryState } from '../../../contracts/channels.ts'
 import { makeId } from '../../../contracts/ids.ts'
 import type { Storage } from '../../dependencies.ts'
 import type { WithDirectory } from '../../directory/index.ts'
+import { isHeld } from './hold-target.ts'
 
 /** A message or an app may be gone by now; of an integration its name is left. */
 export const selectDeliveries = (db: Handle) =>
@@ -77,7 +78,8 @@ export async function presentDeliveries(
     attempts: message?.attempts ?? 0,
     http_status: httpStatus,
     duration_ms: durationMs,
-    next_attempt_at: isOpen(delivery.state) ? (message?.nextAt.toISOString() ?? null) : null,
+    next_attempt_at:
+      message && isOpen(delivery.state) && !isHeld(message.nextAt) ? message.nextAt.toISOString() : null,
     replay_of: delivery.replayOf,
     created_at: delivery.createdAt.toISOString(),
     settled_at: delivery.settledAt?.toISOString() ?? null,

@@ -38,8 +38,14 @@ export const selectReplayable = (tx: Transaction) =>
 
 export type ReplayableRow = Awaited<ReturnType<typeof selectReplayable>>[number]
 
-/** Dropped because of the receiver, which may work again by now; not because of what somebody chose. */
-const RECEIVER_FAILED: readonly DeliveryReason[] = ['endpoint_gone', 'endpoint_dead', 'integration_lost']
+/** Dropped while the integration was stopped, which works again by now, or was off; not what a person chose for themselves. */
+const WHILE_STOPPED: readonly DeliveryReason[] = [
+  'endpoint_gone',
+  'endpoint_dead',
+  'integration_lost',
+  'integration_off',
+  'paused_too_long',
+]
 
 /** Of an email integration: what waited as its mailbox rejected a mail, and what came before it was confirmed again. */
 const MAILBOX_FAILED: readonly DeliveryReason[] = ['address_suppressed', 'address_unverified']
@@ -49,7 +55,7 @@ export const wasMissed = ({ includesUnconfirmed }: { readonly includesUnconfirme
   and(
     or(
       eq(deliveries.state, 'failed'),
-      and(eq(deliveries.state, 'dropped'), inArray(deliveries.reason, [...RECEIVER_FAILED])),
+      and(eq(deliveries.state, 'dropped'), inArray(deliveries.reason, [...WHILE_STOPPED])),
       and(
         eq(deliveries.state, 'dropped'),
         isNotNull(deliveries.integrationId),

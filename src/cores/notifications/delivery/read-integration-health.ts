@@ -1,8 +1,9 @@
 /** How deliveries to each integration go, and to members, from what was counted of a week. */
 import type { Handle } from '../../../../db/connect.ts'
-import { and, asc, eq, gt, inArray, isNotNull, min } from '../../../../db/drizzle.ts'
+import { and, asc, eq, gt, inArray, isNotNull, min, sql } from '../../../../db/drizzle.ts'
 import { deliveries, integrations, messages } from '../../../../db/schema.ts'
 import { countSubscriptions } from '../integrations/integration-rows.ts'
+import { HELD } from './hold-target.ts'
 import { selectDeliveries } from './delivery-rows.ts'
 import type { IntegrationDay, OutcomeCounts } from './outcome-counts.ts'
 
@@ -92,6 +93,7 @@ async function readNextAttempts(db: Handle, orgId: string): Promise<ReadonlyMap<
         eq(messages.orgId, orgId),
         eq(messages.state, 'pending'),
         gt(messages.attempts, 0),
+        sql`${messages.nextAt} < ${HELD}`,
         isNotNull(messages.integrationId),
       ),
     )

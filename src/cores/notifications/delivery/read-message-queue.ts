@@ -2,6 +2,7 @@
 import { sql } from '../../../../db/drizzle.ts'
 import { CIRCUIT } from '../../../contracts/limits.ts'
 import type { Storage } from '../../dependencies.ts'
+import { HELD } from './hold-target.ts'
 
 type QueueSize = {
   readonly due: number
@@ -27,6 +28,9 @@ export const OPEN_CIRCUITS = sql`
     left(target, 4) <> 'int_'
     or exists (select from integrations i where i.org_id = t.org_id and i.id = t.target and i.state = 'active'))`
 
+/** What waits because somebody paused an integration is not late. */
+const NOT_HELD = sql`next_at < ${HELD}`
+
 const SINCE = sql.raw(`case when attempts = 0 then coalesce(window_end, created_at) else next_at end`)
 
 type Row = {
@@ -47,7 +51,7 @@ export async function readMessageQueue({ db, clock }: Storage): Promise<MessageQ
   const rows = await db.execute<Row>(sql`
     -- By state as the indexes have them: most messages are over, and are not read.
     with open as (
-      select org_id, state, ${SINCE} as since from messages where state in ('open', 'pending')
+      select org_id, state, ${SINCE} as since from messages where state in ('open', 'pending') and ${NOT_HELD}
       union all
       select org_id, state, ${SINCE} from messages where state in ('claimed', 'sending')
     ), parts as (

@@ -1,10 +1,11 @@
 import type { Transaction } from '../../../../db/connect.ts'
 import { and, eq, sql } from '../../../../db/drizzle.ts'
 import { notify } from '../../../../db/listen.ts'
-import { deliveries, messages } from '../../../../db/schema.ts'
+import { deliveries, messages, messageTargets } from '../../../../db/schema.ts'
 import { notFound, ServiceError } from '../../../contracts/errors.ts'
 import { write, type Verb } from '../../verb.ts'
 import { isOpen } from './delivery-rows.ts'
+import { isHeld } from './hold-target.ts'
 
 /**
  * The attempt that is planned is made now, under the same id: nothing is sent that would not have been. What is settled, or
@@ -28,6 +29,15 @@ export const retryDelivery: Verb<'retryDelivery'> = write(
     if (message.state === 'open') {
       throw new ServiceError('CONFLICT', 'This delivery waits for its digest', {
         hint: 'It is sent at the end of the hour or of the day.',
+      })
+    }
+    const [target] = await tx
+      .select({ heldUntil: messageTargets.heldUntil })
+      .from(messageTargets)
+      .where(and(eq(messageTargets.orgId, orgId), eq(messageTargets.target, message.target)))
+    if (target && isHeld(target.heldUntil)) {
+      throw new ServiceError('CONFLICT', 'The integration is paused', {
+        hint: 'What waits is sent when it is resumed.',
       })
     }
     const now = clock()

@@ -2,6 +2,7 @@ import { and, eq, isNull, sql } from '../../../../db/drizzle.ts'
 import { deliveries, messages } from '../../../../db/schema.ts'
 import { read, type Verb } from '../../verb.ts'
 import { countDeliveries, DAY_MS, IS_SENT, since } from './outcome-counts.ts'
+import { HELD } from './hold-target.ts'
 import { HEALTH_DAYS, readIntegrationHealth } from './read-integration-health.ts'
 
 const SHOWN_DAYS = 30
@@ -25,7 +26,7 @@ export const summarizeDeliveries: Verb<'summarizeDeliveries'> = read(
     const [waiting] = await db
       .select({ oldest: sql<string | null>`min(${messages.createdAt})` })
       .from(messages)
-      .where(and(eq(messages.orgId, orgId), sql`${messages.state} in ('pending', 'claimed', 'sending')`))
+      .where(and(eq(messages.orgId, orgId), sql`${messages.state} in ('pending', 'claimed', 'sending') and ${messages.nextAt} < ${HELD}`))
     const p95 = latency?.p95 ?? null
     return {
       days,

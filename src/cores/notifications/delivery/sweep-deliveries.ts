@@ -6,9 +6,11 @@
 import type { SQL } from 'drizzle-orm'
 import type { Database } from '../../../../db/connect.ts'
 import { sql } from '../../../../db/drizzle.ts'
+import type { DeliveryReason } from '../../../contracts/deliveries.ts'
 import { firstIdOf } from '../../../contracts/ids.ts'
 import { RESPONSE_EXCERPT } from '../../../contracts/limits.ts'
 import type { Storage } from '../../dependencies.ts'
+import { HELD } from './hold-target.ts'
 import { inParts } from '../../in-parts.ts'
 import { dropMonths, monthAfter, outsideMonths, type MonthlyTable } from '../../partitions.ts'
 
@@ -28,6 +30,16 @@ export async function sweepDeliveries({ db, clock, deliveryDays }: SweepDeliveri
       update attempts a set response = null, request_headers = null from old
       where a.org_id = old.org_id and a.message_id = old.message_id and a.number = old.number`,
   )
+  // What waits for a paused integration is kept as long as everything else.
+  await db.execute(sql`
+    with over as (
+      update messages set state = 'dropped'
+      where state in ('open', 'pending') and next_at >= ${HELD} and created_at < ${before.toISOString()}::timestamptz
+      returning org_id, id
+    )
+    update deliveries d set state = 'dropped', reason = ${'paused_too_long' satisfies DeliveryReason},
+      settled_at = ${clock().toISOString()}::timestamptz
+    from over o where d.org_id = o.org_id and d.message_id = o.id and d.state in ('waiting', 'retrying')`)
   await dropDeliveryMonths(db, before)
   await sweepRows(db, before)
   await deleteInSteps(db, oldKeys('event_keys', 'recorded_at', before))

@@ -8,6 +8,7 @@ import { integrations } from '../../../../db/schema.ts'
 import type { DataKeys } from '../../../trust/data-key.ts'
 import type { Clock } from '../../dependencies.ts'
 import type { WithDirectory } from '../../directory/index.ts'
+import { releaseTarget } from '../delivery/hold-target.ts'
 import { UNVERIFIED } from '../integrations/address-verification.ts'
 import { digestOf, mailtoUrl } from '../integrations/integration-secret.ts'
 import { recordStopped } from '../integrations/record-stopped.ts'
@@ -39,6 +40,10 @@ export async function stopFormerAddresses(
       .returning({ orgId: integrations.orgId, id: integrations.id, kind: integrations.kind })
     // Also of one that is off already: turned on, it would send to whoever left, and so would a link they still have.
     await tx.update(integrations).set(UNVERIFIED).where(theirs)
-    for (const one of stopped) await recordStopped(tx, clock, { ...one, reason: 'not_a_member' })
+    for (const one of stopped) {
+      // What waited while it was paused is dropped with the rest.
+      await releaseTarget(tx, clock, one)
+      await recordStopped(tx, clock, { ...one, reason: 'not_a_member' })
+    }
   }
 }

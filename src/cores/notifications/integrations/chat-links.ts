@@ -1,6 +1,6 @@
 /** People's accounts at the chat service, as they are linked in an organization. What they follow stays as it is. */
 import type { Transaction } from '../../../../db/connect.ts'
-import { and, eq, isNotNull, sql } from '../../../../db/drizzle.ts'
+import { and, eq, inArray, isNotNull, sql } from '../../../../db/drizzle.ts'
 import { chatAccounts, chatLinks, integrations } from '../../../../db/schema.ts'
 import { ServiceError } from '../../../contracts/errors.ts'
 import type { MemberPrincipal } from '../../principal.ts'
@@ -15,7 +15,7 @@ export async function connectedTeams({ db }: Storage, orgId: string): Promise<st
       and(
         eq(integrations.orgId, orgId),
         eq(integrations.kind, 'chat'),
-        eq(integrations.state, 'active'),
+        inArray(integrations.state, ['active', 'paused']),
         isNotNull(integrations.teamId),
       ),
     )

@@ -19,7 +19,7 @@ export type IntegrationDeps = Storage & { readonly dataKeys: DataKeys; readonly 
 export const integrationKey = (row: Pick<IntegrationRow, 'orgId' | 'id'>) =>
   and(eq(integrations.orgId, row.orgId), eq(integrations.id, row.id))
 
-export const presentIntegration = (row: IntegrationRow, subscriptionCount: number) => ({
+export const presentIntegration = (row: IntegrationRow, subscriptionCount: number, waiting: number) => ({
   id: row.id,
   kind: row.kind,
   name: row.name,
@@ -30,6 +30,9 @@ export const presentIntegration = (row: IntegrationRow, subscriptionCount: numbe
   category: categoryOf(row),
   resend_on_unknown: row.config['resend_on_unknown'] === true,
   subscriptions: subscriptionCount,
+  own_secret: row.config['own_secret'] === true,
+  previous_secret_until: textOf(row, 'previous_secret_until'),
+  waiting,
   failing_since: row.failingSince?.toISOString() ?? null,
   last_success_at: row.lastSuccessAt?.toISOString() ?? null,
   created_at: row.createdAt.toISOString(),
@@ -46,7 +49,28 @@ export function categoryOf({ config }: IntegrationRow): number | null {
 }
 
 export async function presentWithCount(db: Handle, row: IntegrationRow) {
-  return presentIntegration(row, (await countSubscriptions(db, row.orgId, row.id)).get(row.id) ?? 0)
+  const [subscribed, waiting] = [
+    await countSubscriptions(db, row.orgId, row.id),
+    await countWaiting(db, row.orgId, [row]),
+  ]
+  return presentIntegration(row, subscribed.get(row.id) ?? 0, waiting.get(row.id) ?? 0)
+}
+
+/** Of those that are paused: deliveries that wait for them. */
+export async function countWaiting(
+  db: Handle,
+  orgId: string,
+  rows: readonly IntegrationRow[],
+): Promise<ReadonlyMap<string, number>> {
+  const paused = rows.filter(({ state }) => state === 'paused').map(({ id, kind }) => ({ id, kind }))
+  if (paused.length === 0) return new Map()
+  const counts = await db.execute<{ id: string; n: number }>(sql`
+    select i.id, count(*)::int as n
+    from json_to_recordset(${JSON.stringify(paused)}::text::json) as i(id text, kind text)
+    join messages m on m.org_id = ${orgId} and m.channel = i.kind and m.target = i.id and m.state in ('open', 'pending')
+    join deliveries d on d.org_id = m.org_id and d.message_id = m.id and d.state in ('waiting', 'retrying')
+    group by i.id`)
+  return new Map(counts.map(({ id, n }) => [id, n]))
 }
 
 export async function countSubscriptions(
@@ -129,11 +153,16 @@ export const workingState = (row: Pick<IntegrationRow, 'kind' | 'verifiedAt'>): 
 
 const connectedColumns = (
   dataKeys: DataKeys,
-  key: { readonly orgId: string; readonly id: string; readonly kind: IntegrationKind },
+  key: {
+    readonly orgId: string
+    readonly id: string
+    readonly kind: IntegrationKind
+    readonly state?: IntegrationState
+  },
   secret: IntegrationSecret,
   config: IntegrationRow['config'] = {},
 ) => ({
-  state: workingState({ ...key, verifiedAt: null }),
+  state: key.state === 'paused' ? key.state : workingState({ ...key, verifiedAt: null }),
   config: { ...config, address: maskAddress(secret.url) },
   sealed: sealIntegrationSecret(dataKeys, key, secret),
   digest: digestOf(dataKeys, secret.url),
@@ -195,4 +224,9 @@ export function requireActive({ state }: IntegrationRow): void {
   throw new ServiceError('CONFLICT', 'The integration is not active', {
     hint: 'Connect it again or turn it on first.',
   })
+}
+
+export function requireWebhook({ kind }: IntegrationRow): void {
+  if (kind === 'webhook') return
+  throw new ServiceError('CONFLICT', 'Only webhooks are signed')
 }

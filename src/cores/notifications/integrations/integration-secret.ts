@@ -7,6 +7,15 @@ export type IntegrationSecret = {
   readonly url: string
   readonly botToken?: string | undefined
   readonly apiKey?: string | undefined
+  /** Only of a webhook: what signs instead of the key of its address. */
+  readonly signing?: WebhookSigning | undefined
+}
+
+export type WebhookSigning = {
+  readonly secret: string
+  /** What signs beside it until then; null: the key of the address. */
+  readonly previous: string | null
+  readonly previousUntil: string
 }
 
 type IntegrationKey = { readonly orgId: string; readonly id: string }

@@ -3,7 +3,7 @@ import { integrations } from '../../../../db/schema.ts'
 import type { Storage } from '../../dependencies.ts'
 import type { ChatApp } from '../channels/channel-ports.ts'
 import { read, type Verb } from '../../verb.ts'
-import { countSubscriptions, presentIntegration } from './integration-rows.ts'
+import { countSubscriptions, countWaiting, presentIntegration } from './integration-rows.ts'
 
 export type ListIntegrationsDeps = Storage & {
   readonly chatApp: ChatApp | null
@@ -19,8 +19,11 @@ export const listIntegrations: Verb<'listIntegrations', ListIntegrationsDeps> = 
       .where(eq(integrations.orgId, orgId))
       .orderBy(asc(integrations.id))
     const counts = await countSubscriptions(db, orgId)
+    const waiting = await countWaiting(db, orgId, rows)
     return {
-      integrations: rows.map((row) => presentIntegration(row, counts.get(row.id) ?? 0)),
+      integrations: rows.map((row) => 
+        presentIntegration(row, counts.get(row.id) ?? 0, waiting.get(row.id) ?? 0),
+      ),
       email: { ready: mailFrom !== null, from: mailFrom },
       chat_install: chatApp !== null,
     }

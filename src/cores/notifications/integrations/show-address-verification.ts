@@ -12,7 +12,7 @@ export const showAddressVerification: Verb<'showAddressVerification', FindDeps> 
     return organization
       ? {
           organization: organization.name,
-          address: presentIntegration(row, 0).address,
+          address: presentIntegration(row, 0, 0).address,
           verified: isVerified(row),
         }
       : { organization: null, address: null, verified: false }

@@ -1,6 +1,7 @@
 import type { Transaction } from '../../../../db/connect.ts'
 import { CHANNELS, type IntegrationKind } from '../../../contracts/channels.ts'
 import { ServiceError } from '../../../contracts/errors.ts'
+import { holdTarget, releaseTarget } from '../delivery/hold-target.ts'
 import { resetTarget } from '../delivery/reset-target.ts'
 import { writeInSteps, type Verb } from '../../verb.ts'
 import { alreadyConnected } from './connect-by-address.ts'
@@ -12,7 +13,7 @@ import {
   UNVERIFIED,
   type VerificationDeps,
 } from './address-verification.ts'
-import { digestOf, mailtoUrl, maskAddress, sealIntegrationSecret } from './integration-secret.ts'
+import { digestOf, mailtoUrl, maskAddress, openIntegrationSecret, sealIntegrationSecret } from './integration-secret.ts'
 import {
   resumeSubscriptions,
   updateIntegrationRow,
@@ -64,8 +65,10 @@ export const updateIntegration: Verb<'updateIntegration', VerificationDeps> = wr
       const config = { ...row.config, ...next.config, ...resend }
       const changed = await updateIntegrationRow(tx, row, { ...next, config })
       if (row.state !== 'active' && changed.state === 'active') await resumeSubscriptions(tx, row)
+      if (row.state === 'paused' && changed.state !== 'paused') await releaseTarget(tx, clock, row)
       if (asked.url !== undefined || (row.state !== 'active' && changed.state === 'active')) {
         await resetTarget(tx, clock, { orgId, target: row.id })
+        if (changed.state === 'paused') await holdTarget(tx, clock, row)
       }
       await audit('integration.changed', changed.name)
       return {
@@ -96,10 +99,11 @@ async function urlChange(
   if (same && same.id !== row.id) throw alreadyConnected()
   return {
     digest,
-    sealed: sealIntegrationSecret(dataKeys, row, { url }),
+    // A secret of its own stays: it is the address that changes.
+    sealed: sealIntegrationSecret(dataKeys, row, { ...openIntegrationSecret(dataKeys, row), url }),
     config: { address: maskAddress(url) },
     failingSince: null,
-    state: row.state === 'off' ? 'off' : 'active',
+    state: row.state === 'off' || row.state === 'paused' ? row.state : 'active',
   }
 }
 
@@ -115,6 +119,10 @@ async function emailChange(
     throw new ServiceError('INVALID_REQUEST', 'address applies only to email', {
       problems: ['address: only for email'],
     })
+  }
+  // Nothing would be sent to the new address before it is confirmed: what waits would be dropped.
+  if (row.state === 'paused') {
+    throw new ServiceError('CONFLICT', 'The integration is paused', { hint: 'Resume it first.' })
   }
   const url = mailtoUrl(address)
   const digest = digestOf(dataKeys, url)
