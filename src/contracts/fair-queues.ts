@@ -134,6 +134,8 @@ export const FAIR_QUEUES = {
     byTime: true,
     refusal: archivesRefused,
   },
+  /** Files that become passages, one at a time: most take milliseconds, and some seconds. */
+  documents: { keys: ['organization'], running: { all: 1, organization: 1 }, byTime: true },
   logWaits: waits(20, 'Too many requests of your organization wait for log lines'),
   deploymentWaits: waits(50, 'Too many runners of this organization wait already'),
   maintenanceWaits: waits(50, 'Too many requests of this organization wait for maintenance runs already'),

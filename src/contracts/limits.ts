@@ -356,3 +356,19 @@ export const LOAD_GIVE_UP_SECONDS = 24 * 60 * 60
 export const SHORT_STATEMENT_MS = 60_000
 /** How long the row of a load that has ended is kept. */
 export const LOAD_DAYS = 90
+/** Of a documents source: files, and bytes of one of them, and of all that one sync sends. */
+export const DOCUMENTS_MAX = 20_000
+export const DOCUMENT_MAX_BYTES = 32 * 1024 * 1024
+export const DOCUMENTS_SYNC_MAX_BYTES = 1024 * 1024 * 1024
+/** As many files, each with its digest and a path of ordinary length. */
+export const DOCUMENTS_MANIFEST_MAX_BYTES = 8 * 1024 * 1024
+export const DOCUMENT_PATH_MAX_BYTES = 1_000
+/** What is read of one file: more is a database that somebody printed. */
+export const DOCUMENT_TEXT_MAX_CHARACTERS = 4 * 1024 * 1024
+export const DOCUMENT_PASSAGES_MAX = 20_000
+/** What the built-in model reads of a text, with its headings and its own two tokens. */
+export const PASSAGE_TOKENS = 256
+/** Files that were left out, in an answer; all are counted. */
+export const DOCUMENTS_LEFT_OUT_SHOWN = 100
+/** A sync that has sent nothing for so long makes way for the next one. */
+export const DOCUMENTS_SYNC_IDLE_SECONDS = 60

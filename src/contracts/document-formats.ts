@@ -1,0 +1,22 @@
+/** Which files are documents, by their names. Plain, for the client too. */
+
+/** Their order is that in which people are told of them. */
+const DOCUMENT_FORMATS = {
+  markdown: ['md', 'markdown'],
+  html: ['html', 'htm'],
+  text: ['txt'],
+} as const
+export type DocumentFormat = keyof typeof DOCUMENT_FORMATS
+
+const BY_EXTENSION = new Map<string, DocumentFormat>(
+  Object.entries(DOCUMENT_FORMATS).flatMap(([format, extensions]) =>
+    extensions.map((extension) => [extension, format as DocumentFormat] as const),
+  ),
+)
+
+/** Undefined: it is not read. */
+export const documentFormatOf = (path: string): DocumentFormat | undefined =>
+  BY_EXTENSION.get(/\.([^./]+)$/.exec(path)?.[1]?.toLowerCase() ?? '')
+
+/** For people who wonder why a file was left out. */
+export const DOCUMENT_EXTENSIONS = [...BY_EXTENSION.keys()].map((extension) => `.${extension}`).join(', ')

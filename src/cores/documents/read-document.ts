@@ -1,0 +1,26 @@
+/** Port to the thread that reads files of people: it may be slow, or broken by one of them, and nobody else notices. */
+
+export type Passage = {
+  /** Title and headings above it, from the outermost on. */
+  readonly heading: string
+  readonly text: string
+}
+
+export type ReadFile = {
+  readonly title: string
+  readonly passages: readonly Passage[]
+}
+
+/** What is wrong with a file, in our own words: those of a library may hold parts of it. */
+export type FileProblem = { readonly problem: string }
+
+export type ReadDocument = (
+  orgId: string,
+  file: { readonly path: string; readonly content: Uint8Array },
+) => Promise<ReadFile | FileProblem>
+
+/**
+ * Grows when the same file is read in another way than before: then it is read again at the next sync, though nothing in it
+ * has changed.
+ */
+export const READER_VERSION = 1
