@@ -354,6 +354,7 @@ CREATE TABLE data_sources (
   created_at timestamp with time zone NOT NULL,
   created_by text,
   word_statistics jsonb,
+  documents jsonb,
   CONSTRAINT data_sources_org_id_id_pk PRIMARY KEY (org_id, id)
 );
 CREATE UNIQUE INDEX data_sources_by_name ON public.data_sources USING btree (org_id, name);

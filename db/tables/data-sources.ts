@@ -18,6 +18,13 @@ import {
 } from '../drizzle.ts'
 import { instant, orgId } from './columns.ts'
 
+/** Chosen when it is created: its tables depend on them. */
+export type DocumentsSettings = {
+  readonly model: string
+  readonly dimensions: number
+  readonly language: string
+}
+
 export const dataSources = pgTable(
   'data_sources',
   {
@@ -36,6 +43,8 @@ export const dataSources = pgTable(
     sealed: text('sealed').notNull(),
     /** Null once its database is there; until then whoever makes it holds it for so long. */
     preparingUntil: instant('preparing_until'),
+    /** Of a documents source, whose tables are ours; null: of an ordinary database. */
+    documents: jsonb('documents').$type<DocumentsSettings>(),
     enabled: boolean('enabled').notNull().default(false),
     exposed: boolean('exposed').notNull().default(false),
     minimumRole: text('minimum_role').$type<(typeof GRANTABLE_ROLES)[number]>().notNull().default('viewer'),

@@ -35,6 +35,8 @@ export type StoredPlan = {
   /** Undefined: those of numbers and of true and false. */
   readonly filters?: readonly number[] | undefined
   readonly delimiter: string
+  /** Of a sync of documents. */
+  readonly sync?: StoredSync | undefined
   /** With whose rights it runs. */
   readonly author: {
     readonly userId: string
@@ -46,6 +48,14 @@ export type StoredPlan = {
     readonly requestId: string
   }
 }
+export type StoredSync = {
+  /** What the server lacked: the first so many of its list. */
+  readonly sent: number
+  /** Documents that are gone stay. */
+  readonly keep: boolean
+  /** The version that it was compared with. */
+  readonly base: number
+}
 export type ColumnType = 'text' | 'numeric' | 'boolean'
 
 export const loads = pgTable(
@@ -55,7 +65,7 @@ export const loads = pgTable(
     id: text('id').notNull(),
     sourceId: text('source_id').notNull(),
     filename: text('filename').notNull(),
-    format: text('format').$type<LoadFormat>().notNull(),
+    format: text('format').$type<LoadFormat | 'documents'>().notNull(),
     bytes: bigint('bytes', { mode: 'number' }).notNull(),
     sha256: text('sha256').notNull(),
     received: count('received'),

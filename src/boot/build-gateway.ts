@@ -1,4 +1,5 @@
 /** The api-gateway of a process. */
+import { createDocumentReader } from '../adapters/documents/index.ts'
 import { createEmbeddingModels } from '../adapters/embeddings/index.ts'
 import { keptFetch } from '../adapters/outbound/proxied-fetch.ts'
 import type { Service } from '../client/service.ts'
@@ -35,6 +36,7 @@ export function buildGateway(shared: Shared): Running {
     embedTexts: createTextEmbedding(models),
     embeddingTokensPerDay: limits.embeddingTokensPerDay,
     tableInfo: createTableInfoCache(),
+    readDocument: closing(createDocumentReader()).readDocument,
     questionLimits: limits.questionLimits,
     auth: shared.auth,
     deploy: shared.runs('deploy-api') || config.DEPLOY_URL ? shared.deploy : unavailable,

@@ -224,6 +224,9 @@ export const REQUESTS = {
   replayFailedDeliveries: ['POST', '/api/notifications/deliveries/replay'],
   recoverDeliveries: ['POST', '/api/integrations/{integration_id}/recoveries'],
   listRecoveries: ['GET', '/api/integrations/{integration_id}/recoveries'],
+  createDocuments: ['POST', '/api/wf/documents'],
+  syncDocuments: ['POST', '/api/wf/documents/{name}/syncs'],
+  showDocuments: ['GET', '/api/wf/documents/{name}'],
 } as const satisfies { readonly [Name in OperationName]?: Request }
 
 /** `takes`: the type of a body that is not JSON. `gives`: the answer is not. */

@@ -9,6 +9,7 @@ import * as dataSources from './data-sources.ts'
 import * as databases from './databases.ts'
 import * as deliveries from './deliveries.ts'
 import * as deployments from './deployments.ts'
+import * as documents from './documents.ts'
 import * as embeddings from './embeddings.ts'
 import * as grants from './grants.ts'
 import * as identityProvider from './identity-provider.ts'
@@ -265,5 +266,8 @@ export const OPERATIONS = [
   deliveries.replayFailedDeliveries,
   deliveries.recoverDeliveries,
   deliveries.listRecoveries,
+  documents.createDocuments,
+  documents.syncDocuments,
+  documents.showDocuments,
   messageQueue.showMessageQueue,
 ] as const

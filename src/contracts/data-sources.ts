@@ -103,6 +103,7 @@ export const DataSource = z.object({
   name: z.string(),
   description: z.string(),
   kind: z.enum(SOURCE_KINDS),
+  documents: z.boolean().describe('Whether it holds documents, and has no connection string.'),
   ready: z.boolean().describe('False while its database is being created.'),
   enabled: z.boolean().describe('Whether it can be exposed.'),
   exposed: z.boolean(),

@@ -23,6 +23,7 @@ export type LoadPhase = (typeof LOAD_PHASES)[number]
 export const LOAD_FAILURES = {
   file: 'The file has problems. Nothing was loaded.',
   digest: 'What was uploaded does not have the SHA-256 of the file. Nothing was loaded. Upload it again.',
+  version: 'Another version of the documents was published meanwhile. Nothing was changed. Sync them again.',
   table_exists: 'A table of that name was made meanwhile. Nothing was loaded.',
   rows_exist: 'Rows with these ids were added meanwhile. Nothing was loaded.',
   table_changed: 'The table does not take these rows, or was changed meanwhile. Nothing was loaded.',
@@ -84,7 +85,7 @@ export const Load = z.object({
   id: z.string(),
   source_id: z.string().describe('`db_` and the name of the database.'),
   filename: z.string(),
-  format: z.enum(LOAD_FORMATS),
+  format: z.enum([...LOAD_FORMATS, 'documents']).describe('`documents`: a sync of files.'),
   bytes: z.int(),
   received: z.int().describe('Bytes that were uploaded so far.'),
   state: z.enum(LOAD_STATES),

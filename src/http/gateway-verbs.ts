@@ -6,6 +6,7 @@ import { attachDatabase } from '../cores/databases/attach-database.ts'
 import { createDatabase } from '../cores/databases/create-database.ts'
 import { removeDatabase } from '../cores/databases/remove-database.ts'
 import { showConnectionString } from '../cores/databases/show-connection-string.ts'
+import { createDocuments } from '../cores/documents/create-documents.ts'
 import { createEmbeddings } from '../cores/embeddings/create-embeddings.ts'
 import { whoAmI } from '../cores/identity/who-am-i.ts'
 import { showInstallation } from '../cores/installation/show-installation.ts'
@@ -13,8 +14,10 @@ import { cancelLoad } from '../cores/loads/cancel-load.ts'
 import { createLoad } from '../cores/loads/create-load.ts'
 import { listLoads } from '../cores/loads/list-loads.ts'
 import { previewLoad } from '../cores/loads/preview-load.ts'
+import { showDocuments } from '../cores/loads/show-documents.ts'
 import { showLoad } from '../cores/loads/show-load.ts'
 import { startLoad } from '../cores/loads/start-load.ts'
+import { syncDocuments } from '../cores/loads/sync-documents.ts'
 import { uploadLoadPart } from '../cores/loads/upload-load-part.ts'
 import { listDeliveries } from '../cores/notifications/delivery/list-deliveries.ts'
 import { listIntegrationHealth } from '../cores/notifications/delivery/list-integration-health.ts'
@@ -152,5 +155,8 @@ export const VERBS = {
   replayFailedDeliveries,
   recoverDeliveries,
   listRecoveries,
+  createDocuments,
+  syncDocuments,
+  showDocuments,
   showMessageQueue,
 }

@@ -33,21 +33,34 @@ const PREPARING_MS = 2 * 60_000
 
 export const createDatabase =
   (deps: DatabaseDeps): Handler<'createDatabase'> =>
-  async (principal, { name, title, description }) => {
-    const member = requireMember(principal)
-    // A new database has a login of its own, which may connect: whoever is over the quota would go on writing there.
-    await requireDiskQuota(deps.db, member.orgId, deps.managed.kind)
-    const row =
-      (await resumeCreation(deps, member, name)) ??
-      (await insertRow(deps, member, { name, title: title ?? name, description: description ?? '' }))
-    try {
-      await deps.managed.create(row.physicalName!, row.verifier!, () => readLogin(deps, row))
-    } catch (error) {
-      await undoCreation(deps, row)
-      throw error
-    }
-    return presentSource(await markReady(deps, member, row))
+  async (principal, { name, title, description }) =>
+    presentSource(
+      await createManagedDatabase(deps, requireMember(principal), {
+        name,
+        title: title ?? name,
+        description: description ?? '',
+        documents: null,
+      }),
+    )
+
+type NewDatabase = Pick<SourceRow, 'name' | 'title' | 'description' | 'documents'>
+
+export async function createManagedDatabase(
+  deps: DatabaseDeps,
+  member: MemberPrincipal,
+  asked: NewDatabase,
+): Promise<SourceRow> {
+  // A new database has a login of its own, which may connect: whoever is over the quota would go on writing there.
+  await requireDiskQuota(deps.db, member.orgId, deps.managed.kind)
+  const row = (await resumeCreation(deps, member, asked)) ?? (await insertRow(deps, member, asked))
+  try {
+    await deps.managed.create(row.physicalName!, row.verifier!, () => readLogin(deps, row))
+  } catch (error) {
+    await undoCreation(deps, row)
+    throw error
   }
+  return markReady(deps, member, row)
+}
 
 /**
  * Carries the organization and the source itself (41 and 57 random bits), so that two never collide, and a new
@@ -64,7 +77,7 @@ const nameTaken = (name: string) =>
 async function insertRow(
   { db, clock, managed, dataKeys }: DatabaseDeps,
   { orgId, userId }: MemberPrincipal,
-  { name, title, description }: { name: string; title: string; description: string },
+  { name, title, description, documents }: NewDatabase,
 ): Promise<SourceRow> {
   const now = clock()
   const id = makeId('ds', now.getTime())
@@ -79,6 +92,7 @@ async function insertRow(
         name,
         title,
         description,
+        documents,
         kind: managed.kind,
         physicalName: physicalNameOf(orgId, id, name),
         verifier: scramVerifier(password),
@@ -106,12 +120,12 @@ export async function requireDatabaseLimit(tx: Storage['db'], orgId: string): Pr
 async function resumeCreation(
   { db, clock, managed }: DatabaseDeps,
   { orgId }: MemberPrincipal,
-  name: string,
+  { name, documents }: NewDatabase,
 ): Promise<SourceRow | undefined> {
   const now = clock()
   const [row] = await db
     .update(dataSources)
-    .set({ preparingUntil: new Date(now.getTime() + PREPARING_MS) })
+    .set({ preparingUntil: new Date(now.getTime() + PREPARING_MS), documents })
     .where(
       and(
         eq(dataSources.orgId, orgId),

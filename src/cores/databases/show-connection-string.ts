@@ -14,6 +14,11 @@ export const showConnectionString: Verb<'showConnectionString', DatabaseDeps> = 
     if (row.kind === 'attached') {
       throw new ServiceError('CONFLICT', 'The connection string of an attached database is never shown again')
     }
+    if (row.documents !== null) {
+      throw new ServiceError('CONFLICT', 'A documents source has no connection string', {
+        hint: 'It is filled by: svc docs sync',
+      })
+    }
     if (row.preparingUntil !== null) {
       throw new ServiceError('CONFLICT', 'The database is still being created', {
         hint: 'Try again in a moment.',

@@ -49,6 +49,7 @@ export const presentSource = (row: SourceRow): z.input<typeof DataSource> => ({
   name: row.title,
   description: row.description,
   kind: row.kind,
+  documents: row.documents !== null,
   ready: row.preparingUntil === null,
   enabled: row.enabled,
   exposed: row.exposed,

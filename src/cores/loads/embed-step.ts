@@ -7,10 +7,10 @@ import { vectorLiteral } from '../search/index.ts'
 import type { LoadRow } from './load-rows.ts'
 import { idColumn } from './search-entry.ts'
 import { rowsTable, stagedTable } from './staging.ts'
-import { LoadFailed, type Step } from './step.ts'
+import { LoadFailed, type Step, type StepContext } from './step.ts'
 
 /** The longest take 13 s. */
-const BATCH = 32
+export const BATCH = 32
 
 export const embedStep: Step = async ({ deps, queries, plan, signal }, load) => {
   const { embedded } = load
@@ -21,30 +21,36 @@ export const embedStep: Step = async ({ deps, queries, plan, signal }, load) => 
     [String(embedded)],
   )
   if (found.length === 0) throw new LoadFailed('staging_lost')
-  const sizes = found.map(({ text }) => deps.models.tokensOf(plan.model, text))
-  // More than a day's tokens would wait for ever.
+  const vectors = await embedFirst(
+    { deps, plan, signal },
+    load,
+    found.map(({ text }) => text),
+  )
+  const rows = vectors.map((vector, at) => [found[at]!.n, vector])
+  await queries.query(insertRows(load, plan), [JSON.stringify(rows)])
+  return { embedded: Number(found[vectors.length - 1]!.n) }
+}
+
+/** Of the texts, in their order: as many as a day's tokens are enough for, since more would wait for ever. */
+export async function embedFirst(
+  { deps, plan, signal }: Pick<StepContext, 'deps' | 'plan' | 'signal'>,
+  load: LoadRow,
+  texts: readonly string[],
+): Promise<string[]> {
+  const sizes = texts.map((text) => deps.models.tokensOf(plan.model, text))
   let [count, tokens] = [1, sizes[0]!]
   while (count < sizes.length && tokens + sizes[count]! <= deps.embeddingTokensPerDay)
     tokens += sizes[count++]!
-  const texts = found.slice(0, count)
   const giveBack = await takeTokens(deps, load.orgId, tokens)
   let used = 0
   const vectors = await deps
-    .embedTexts(
-      load.orgId,
-      plan.model,
-      texts.map(({ text }) => text),
-      signal,
-      (at) => (used += sizes[at]!),
-    )
+    .embedTexts(load.orgId, plan.model, texts.slice(0, count), signal, (at) => (used += sizes[at]!))
     .catch(async (error: unknown) => {
       // What was embedded until then has cost something.
       await giveBack(tokens - used)
       throw error
     })
-  const rows = texts.map(({ n }, at) => [n, vectorLiteral(vectors[at]!)])
-  await queries.query(insertRows(load, plan), [JSON.stringify(rows)])
-  return { embedded: Number(texts.at(-1)!.n) }
+  return vectors.map(vectorLiteral)
 }
 
 function insertRows(load: LoadRow, plan: StoredPlan): string {

@@ -33,7 +33,7 @@ export const finishStep: Step = async (context, load) => {
 }
 
 /** What questions know of a table that has grown: without it they rank a little worse, and the next look at its health mends that. */
-async function refreshStatistics({ deps, source, queries, plan }: StepContext): Promise<void> {
+export async function refreshStatistics({ deps, source, queries, plan }: StepContext): Promise<void> {
   try {
     await queries.query(`analyze ${finalTable(plan.table)}`)
     await takeWordStatisticsAgain(deps, source)
@@ -60,7 +60,7 @@ export async function succeed(given: Given, load: LoadRow): Promise<Partial<Load
 }
 
 /** In the class of conditions that nobody else uses. */
-const STAGING_LOST = 'SVC01'
+export const STAGING_LOST = 'SVC01'
 
 /** Whoever comes second finds the mark. Nothing of the file is left behind it. */
 const finish = (loadId: string, plan: StoredPlan): string =>

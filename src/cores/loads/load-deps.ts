@@ -1,7 +1,11 @@
 /** What loads need. */
 import type { EmbeddingDeps } from '../embeddings/index.ts'
 import type { WithDirectory } from '../directory/index.ts'
+import type { ReadDocument } from '../documents/index.ts'
 import type { ConfigurationDeps } from '../search/index.ts'
 import type { Log } from '../dependencies.ts'
 
-export type LoadDeps = ConfigurationDeps & EmbeddingDeps & WithDirectory & Log
+export type LoadDeps = ConfigurationDeps &
+  EmbeddingDeps &
+  WithDirectory &
+  Log & { readonly readDocument: ReadDocument }

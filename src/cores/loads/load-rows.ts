@@ -4,7 +4,7 @@ import type { Handle } from '../../../db/connect.ts'
 import { and, eq } from '../../../db/drizzle.ts'
 import { dataSources, loads } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
-import { LOAD_FAILURES, LOAD_WAITS, type Load } from '../../contracts/loads.ts'
+import { LOAD_FAILURES, LOAD_WAITS, type Load, type LoadFormat } from '../../contracts/loads.ts'
 import { findSource, sourceIdOf, type SourceRow } from '../databases/index.ts'
 import { withTable } from './search-entry.ts'
 
@@ -24,6 +24,12 @@ export async function requireLoad(db: Handle, orgId: string, id: string): Promis
   return found
 }
 
+/** Of a file that becomes a table. */
+export function fileFormatOf({ format }: LoadRow): LoadFormat {
+  if (format !== 'documents') return format
+  throw new ServiceError('CONFLICT', 'A sync of documents starts by itself')
+}
+
 /** A database that may be written to. */
 export async function requireDatabase(db: Handle, orgId: string, name: string): Promise<SourceRow> {
   const source = await findSource(db, orgId, sourceIdOf(name))
@@ -31,6 +37,11 @@ export async function requireDatabase(db: Handle, orgId: string, name: string): 
   if (source.kind === 'attached') {
     throw new ServiceError('CONFLICT', 'An attached database is only read, never written to', {
       hint: 'Load the file into a database that was created here.',
+    })
+  }
+  if (source.documents !== null) {
+    throw new ServiceError('CONFLICT', 'A documents source takes no tables', {
+      hint: 'Send files to it with: svc docs sync. Load this one into a database of its own.',
     })
   }
   if (source.preparingUntil !== null) {
@@ -62,7 +73,10 @@ export function presentLoad(load: LoadRow, source: SourceRow): z.input<typeof Lo
     problems: [...load.problems],
     problem_count: load.problemCount,
     failure: load.failure && LOAD_FAILURES[load.failure],
-    configuration: state === 'succeeded' && plan ? withTable(source.configuration, plan) : null,
+    configuration:
+      state === 'succeeded' && plan && load.format !== 'documents'
+        ? withTable(source.configuration, plan)
+        : null,
     configuration_saved: load.configurationSaved,
     created_by: load.createdByName,
     created_at: load.createdAt.toISOString(),

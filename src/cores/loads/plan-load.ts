@@ -37,7 +37,6 @@ export function planLoad(
   if (problems.length > 0) {
     throw new ServiceError('INVALID_REQUEST', undefined, { problems: problems.slice(0, LOAD_PROBLEMS_SHOWN) })
   }
-  const { userId, userName, role, tokenId, cliSessionId, requestId } = principal
   const otherwise = names.findIndex((_, at) => at !== id && !embed.includes(at))
   return {
     table: asked.table ?? source.name,
@@ -52,8 +51,13 @@ export function planLoad(
     embed: [...new Set(embed)],
     filters: filters && [...new Set(filters)],
     delimiter: header.delimiter,
-    author: { userId, userName, role, kind: authorKind(principal), tokenId, cliSessionId, requestId },
+    author: authorOf(principal),
   }
+}
+
+export function authorOf(principal: MemberPrincipal): StoredPlan['author'] {
+  const { userId, userName, role, tokenId, cliSessionId, requestId } = principal
+  return { userId, userName, role, kind: authorKind(principal), tokenId, cliSessionId, requestId }
 }
 
 const authorKind = ({ kind }: MemberPrincipal): StoredPlan['author']['kind'] =>

@@ -6,7 +6,7 @@ import { read, type Verb } from '../verb.ts'
 import { columnNames } from './column-names.ts'
 import { failingAsDatabase } from './database-problem.ts'
 import type { LoadDeps } from './load-deps.ts'
-import { requireLoad } from './load-rows.ts'
+import { fileFormatOf, requireLoad } from './load-rows.ts'
 import { readBeginning } from './read-beginning.ts'
 import { readRows } from './read-rows.ts'
 import { suggestColumns } from './suggest-columns.ts'
@@ -22,6 +22,7 @@ const TABLE_CHARACTERS = 50
 export const previewLoad: Verb<'previewLoad', LoadDeps> = read(async (context, { load_id }) => {
   const { db, orgId, principal } = context
   const { load, source } = await requireLoad(db, orgId, load_id)
+  fileFormatOf(load)
   if (load.state !== 'uploading' || load.received < load.bytes) {
     throw new ServiceError(
       'CONFLICT',
@@ -36,7 +37,7 @@ export const previewLoad: Verb<'previewLoad', LoadDeps> = read(async (context, {
   const { rows } =
     names.length === 0
       ? { rows: [] }
-      : readRows(load.format, content, { ...header, isLast: isAll, rowsMax: ROWS_CONSIDERED })
+      : readRows(fileFormatOf(load), content, { ...header, isLast: isAll, rowsMax: ROWS_CONSIDERED })
   const considered = rows.flatMap((row) => ('cells' in row ? [row.cells] : []))
   const problems = rows.flatMap((row) => ('problem' in row ? [`line ${row.line}: ${row.problem}`] : []))
   return {

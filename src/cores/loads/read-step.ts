@@ -5,7 +5,7 @@ import type { StoredPlan } from '../../../db/schema.ts'
 import type { Queries } from '../databases/index.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { LOAD_ID_CHARACTERS, LOAD_PROBLEMS_SHOWN } from '../../contracts/limits.ts'
-import type { LoadRow } from './load-rows.ts'
+import { fileFormatOf, type LoadRow } from './load-rows.ts'
 import type { RawRow } from './raw-row.ts'
 import { readRows } from './read-rows.ts'
 import { readContent, rowsTable } from './staging.ts'
@@ -67,7 +67,7 @@ async function readSome(
   { readBytes, readLines, rows: before, ...known }: Progress,
   content: Buffer,
 ): Promise<Progress> {
-  const part = readRows(load.format, content, {
+  const part = readRows(fileFormatOf(load), content, {
     delimiter: plan.delimiter,
     headers: plan.columns.map(({ header }) => header),
     line: readLines,

@@ -10,7 +10,7 @@ import { writeInSteps, type Verb } from '../verb.ts'
 import { loadLease } from './claim-load.ts'
 import { failingAsDatabase } from './database-problem.ts'
 import type { LoadDeps } from './load-deps.ts'
-import { isLoad, presentLoad, requireLoad, type LoadRow } from './load-rows.ts'
+import { fileFormatOf, isLoad, presentLoad, requireLoad, type LoadRow } from './load-rows.ts'
 import { isSamePlan, planLoad } from './plan-load.ts'
 import { readBeginning } from './read-beginning.ts'
 import type { Header } from './read-rows.ts'
@@ -21,6 +21,7 @@ export const startLoad: Verb<'startLoad', LoadDeps> = writeInSteps(
   async (context, { load_id, ...asked }) => {
     const { db, clock, member, orgId, principal, models, transaction } = context
     const { load, source } = await requireLoad(db, orgId, load_id)
+    fileFormatOf(load)
     const dimensions = requireBulkModel(models, asked.model ?? BUILT_IN_MODEL.name)
     // Nothing of its file may be left in the database by now.
     if (load.plan && (load.state === 'running' || load.state === 'succeeded')) {

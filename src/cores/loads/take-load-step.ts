@@ -26,23 +26,35 @@ import {
   type ClaimedLoad,
   type Work,
 } from './claim-load.ts'
+import { embedPassagesStep } from './embed-passages-step.ts'
 import { embedStep } from './embed-step.ts'
 import { finishStep, succeed } from './finish-step.ts'
 import { indexStep } from './index-step.ts'
 import type { LoadDeps } from './load-deps.ts'
 import type { LoadRow } from './load-rows.ts'
+import { publishStep } from './publish-step.ts'
+import { readDocumentsStep } from './read-documents-step.ts'
 import { readStep } from './read-step.ts'
 import { requireRights } from './require-rights.ts'
 import { isFinished, removeStaging } from './staging.ts'
 import { LoadFailed, type Step } from './step.ts'
 
-const STEPS: Record<LoadPhase, Step> = {
+const FILE_STEPS: Record<LoadPhase, Step> = {
   reading: readStep,
   checking: checkStep,
   embedding: embedStep,
   indexing: indexStep,
   finishing: finishStep,
 }
+/** A sync of documents has no phases but these. */
+const DOCUMENT_STEPS: Record<LoadPhase, Step> = {
+  ...FILE_STEPS,
+  reading: readDocumentsStep,
+  embedding: embedPassagesStep,
+  finishing: publishStep,
+}
+const stepOf = ({ format, phase }: LoadRow): Step =>
+  (format === 'documents' ? DOCUMENT_STEPS : FILE_STEPS)[phase!]
 
 /** Then it is the turn of whoever waits. */
 const TURN_MS = 2_000
@@ -134,7 +146,7 @@ async function takeSteps(
       let now: ClaimedLoad | undefined = load
       do {
         const context = { deps, source, queries, plan: now.plan!, signal }
-        now = await save(deps, now, source, await STEPS[now.phase!](context, now))
+        now = await save(deps, now, source, await stepOf(now)(context, now))
         if (now?.state !== 'running') return undefined
       } while (!signal.aborted && deps.clock().getTime() < endsAt && workOf(now) === work)
       return now

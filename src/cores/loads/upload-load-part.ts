@@ -3,6 +3,7 @@
  * a client that was killed asks how much was received, and goes on from there.
  */
 import { and, eq, sql } from '../../../db/drizzle.ts'
+import { notify } from '../../../db/listen.ts'
 import { loads } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { LOAD_PART_MIN_BYTES } from '../../contracts/limits.ts'
@@ -50,7 +51,14 @@ export const uploadLoadPart =
       if (mayArrive || !(await release(deps, load, {}))) await refuseEnded(deps, load)
       throw error
     }
-    const stored = await release(deps, load, { received: offset + body.length })
+    const received = offset + body.length
+    // Of documents nothing is left to be chosen.
+    const isStarted = load.format === 'documents' && received === load.bytes
+    const stored = await release(deps, load, {
+      received,
+      ...(isStarted && { state: 'running', phase: 'reading' }),
+    })
+    if (stored && isStarted) await notify(deps.db, 'loads')
     if (stored) return presentLoad(stored, source)
     await refuseEnded(deps, load)
     throw otherPart()
@@ -83,7 +91,7 @@ async function takeLease({ db }: LoadDeps, load: LoadRow, offset: number): Promi
 }
 
 /** Refuses, where another attempt has it, or the load has ended. */
-async function leaseSecondsLeft({ db }: LoadDeps, load: LoadRow): Promise<number> {
+export async function leaseSecondsLeft({ db }: LoadDeps, load: LoadRow): Promise<number> {
   const [held] = await db
     .select({ seconds: sql`date_part('epoch', ${loads.leaseUntil} - clock_timestamp())`.mapWith(Number) })
     .from(loads)
@@ -104,5 +112,5 @@ const isUploaded = (load: LoadRow) => and(loadLease.isHeld(load), eq(loads.state
 const release = (
   { db, clock }: LoadDeps,
   load: LoadRow,
-  values: { received?: number },
+  values: Partial<Pick<LoadRow, 'received' | 'state' | 'phase'>>,
 ): Promise<LoadRow | undefined> => loadLease.release(db, isUploaded(load), { ...values, updatedAt: clock() })

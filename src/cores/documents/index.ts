@@ -1,0 +1,12 @@
+/** What the documents core exports. */
+export { prepareDocuments, type DocumentsRow } from './prepare-documents.ts'
+export { READER_VERSION, type ReadDocument } from './read-document.ts'
+export { requireDocuments } from './require-documents.ts'
+export {
+  DOCUMENT_COLUMNS,
+  embeddingIndex,
+  PASSAGE_COLUMNS,
+  PASSAGES,
+  readVersion,
+  createDocumentTables,
+} from './tables.ts'

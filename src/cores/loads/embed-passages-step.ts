@@ -1,0 +1,28 @@
+/** Embeds the next passages of a sync that have no vector yet, with the headings above them. */
+import { BATCH, embedFirst } from './embed-step.ts'
+import { stagedTable } from './staging.ts'
+import type { Step } from './step.ts'
+
+export const embedPassagesStep: Step = async (context, load) => {
+  const { queries, plan } = context
+  // With nothing to read, nothing was staged.
+  if (plan.sync!.sent === 0) return { phase: 'finishing' }
+  const staged = stagedTable(load.id)
+  const found = await queries.query<{ n: string; sha256: string; text: string }>(
+    `select s.n::text as n, s.text_sha256 as sha256, s.heading || E'\\n' || s.passage as text from ${staged} s
+      where s.embedding is null and s.n > $1::bigint order by s.n limit ${BATCH}`,
+    [String(load.embedded)],
+  )
+  if (found.length === 0) return { phase: 'finishing', embedded: load.rows }
+  const vectors = await embedFirst(
+    context,
+    load,
+    found.map(({ text }) => text),
+  )
+  await queries.query(
+    `update ${staged} s set embedding = (e ->> 1)::vector
+      from jsonb_array_elements($1::text::jsonb) e where s.text_sha256 = e ->> 0 and s.embedding is null`,
+    [JSON.stringify(vectors.map((vector, at) => [found[at]!.sha256, vector]))],
+  )
+  return { embedded: Number(found[vectors.length - 1]!.n) }
+}

@@ -1,0 +1,222 @@
+/** A folder of files becomes passages that can be asked: one version or the next, for its own organization. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { and, eq } from '../../db/drizzle.ts'
+import { dataSources, loads } from '../../db/schema.ts'
+import {
+  queryDataSource,
+  searchDataSources,
+  setDataSourceExposure,
+  setDataSourceState,
+} from '../../src/contracts/data-sources.ts'
+import { showConnectionString } from '../../src/contracts/databases.ts'
+import { createDocuments, showDocuments, syncDocuments } from '../../src/contracts/documents.ts'
+import { DOCUMENT_MAX_BYTES, DOCUMENTS_SYNC_IDLE_SECONDS } from '../../src/contracts/limits.ts'
+import { cancelLoad, createLoad, showLoad, startLoad, uploadLoadPart } from '../../src/contracts/loads.ts'
+import { writeToDatabase } from '../../src/cores/databases/index.ts'
+import { startWithDatabases, type SystemWithDatabases } from '../support/data-sources.ts'
+import { contentOf, listOf, syncFiles, uploadMissing, type Files } from '../support/documents.ts'
+import { announced, takeLoadSteps } from '../support/loads.ts'
+import { makeMember, makeOrganization, unique, type Org } from '../support/make.ts'
+
+let system: SystemWithDatabases
+let org: Org
+let other: Org
+/** One for all tests: a database takes longer to be made than everything else here. */
+let name: string
+
+beforeAll(async () => {
+  system = await startWithDatabases()
+  org = await makeOrganization(system)
+  other = await makeOrganization(system)
+  name = unique('docs').replaceAll('-', '_')
+  const source_id = `db_${name}`
+  await org.owner.call(createDocuments, { name, model: 'toy-3' })
+  await org.owner.call(setDataSourceState, { source_id, enabled: true })
+  await org.owner.call(setDataSourceExposure, { source_id, exposed: true })
+})
+afterAll(() => system.stop())
+
+const HANDBOOK: Files = {
+  'leave.md':
+    '# Leave\n\nEverybody has 25 days. [0,1,0]\n\n## Parental\n\nTwelve weeks for each parent. [0,0,1]\n',
+  'it/laptops.html': '<title>Laptops</title><p>Ask the service desk for a laptop. [1,0,0]</p>',
+  'notes.txt': 'Some notes about the kitchen. [1,1,0]',
+}
+const refused = (code: string) => expect.objectContaining({ code })
+
+const ask = async (query: string) =>
+  (await org.owner.call(queryDataSource, { source_id: `db_${name}`, query, top_k: 1 })).results[0]
+
+/** All that is published. */
+async function passages(): Promise<{ id: string; path: string; passage: string }[]> {
+  const isSource = and(eq(dataSources.orgId, org.id), eq(dataSources.name, name))
+  const [source] = await system.db.select().from(dataSources).where(isSource)
+  return writeToDatabase(system.system.gateway!, source!, async (queries) => [
+    ...(await queries.query<{ id: string; path: string; passage: string }>(
+      'select id, path, passage from passages order by path, place',
+    )),
+  ])
+}
+
+describe('a documents source', () => {
+  test('can be asked after its first sync, passage by passage, by its own organization alone', async () => {
+    const { load, held, ...begun } = await syncFiles(system, org.owner.call, name, HANDBOOK)
+    expect(begun).toMatchObject({ added: 3, changed: 0, removed: 0, unchanged: 0 })
+    expect(load).toMatchObject({ state: 'succeeded', rows: 4, embedded: 4, problems: [] })
+    expect(held).toMatchObject({ version: 1, documents: 3, passages: 4, left_out: [] })
+    expect(await ask('[0,0,1]')).toMatchObject({
+      title: 'Leave',
+      metadata: {
+        heading: 'Leave > Parental',
+        passage: 'Twelve weeks for each parent. [0,0,1]',
+        path: 'leave.md',
+      },
+    })
+    const { results } = await org.owner.call(searchDataSources, { query: 'service desk laptop' })
+    expect(results.map(({ title }) => title)).toContain('Laptops')
+    const source_id = `db_${name}`
+    for (const call of [
+      () => other.owner.call(queryDataSource, { source_id, query: '[0,0,1]' }),
+      () => other.owner.call(showDocuments, { name }),
+      () => other.owner.call(syncDocuments, { name, files: [] }),
+      () => other.owner.call(showLoad, { load_id: load!.id }),
+    ]) {
+      await expect(call()).rejects.toEqual(refused('NOT_FOUND'))
+    }
+  })
+
+  test('sends only what is missing, deletes what is gone unless it is kept, and embeds only what is new', async () => {
+    const before = await passages()
+    expect(await syncFiles(system, org.owner.call, name, HANDBOOK)).toMatchObject({
+      sync: null,
+      unchanged: 3,
+    })
+
+    const { 'notes.txt': _, ...without } = HANDBOOK
+    const edited = {
+      ...without,
+      'leave.md': `${without['leave.md'] as string}\n## Sick\n\nCall us. [1,0,1]\n`,
+    }
+    const kept = await syncFiles(system, org.owner.call, name, edited, { keep: true })
+    expect(kept).toMatchObject({ missing: ['leave.md'], added: 0, changed: 1, removed: 0, unchanged: 1 })
+    expect(kept.held).toMatchObject({ version: 2, documents: 3, passages: 5 })
+    // The passages that were not edited are the same.
+    expect(await passages()).toEqual(expect.arrayContaining(before))
+
+    const gone = await syncFiles(system, org.owner.call, name, edited)
+    expect(gone).toMatchObject({ missing: [], removed: 1, held: { version: 3, documents: 2, passages: 4 } })
+    expect((await passages()).map(({ path }) => path)).not.toContain('notes.txt')
+  })
+
+  test('lists a file that cannot be read with the reason, and does not ask for it again', async () => {
+    const files = { ...HANDBOOK, 'broken.md': new Uint8Array([0xff, 0x00, 0x80]), 'empty.txt': '' }
+    const { load, held } = await syncFiles(system, org.owner.call, name, files)
+    expect(load).toMatchObject({ state: 'succeeded', problem_count: 2 })
+    expect(held).toMatchObject({
+      documents: 3,
+      left_out: [
+        { path: 'broken.md', reason: 'Its text is not UTF-8. Save it as UTF-8.' },
+        { path: 'empty.txt', reason: 'It is empty.' },
+      ],
+      left_out_count: 2,
+    })
+    expect(await syncFiles(system, org.owner.call, name, files)).toMatchObject({ sync: null })
+  })
+
+  test('publishes nothing of what was changed while it was sent', async () => {
+    const before = await passages()
+    const files = { ...HANDBOOK, 'a.txt': 'first', 'b.txt': 'other' }
+    const { sync, missing } = await org.owner.call(syncDocuments, { name, files: listOf(files) })
+    await uploadMissing(org.owner.call, sync!, contentOf({ ...files, 'b.txt': 'OTHER' }, missing))
+    await takeLoadSteps(system)
+    expect(await org.owner.call(showLoad, { load_id: sync!.id })).toMatchObject({
+      state: 'failed',
+      failure: expect.stringContaining('SHA-256'),
+    })
+    expect(await passages()).toEqual(before)
+    // And the next one begins anew.
+    expect((await syncFiles(system, org.owner.call, name, files)).load).toMatchObject({ state: 'succeeded' })
+  })
+
+  test('goes on with the same list, and lets no other one in meanwhile', async () => {
+    const developer = await makeMember(system, org, 'developer')
+    const files = { 'a.txt': 'a'.repeat(5_000), 'b.txt': 'The second file. [0,1,0]' }
+    const list = { name, files: listOf(files) }
+    const first = await org.owner.call(syncDocuments, list)
+    const content = contentOf(files, first.missing)
+    const load_id = first.sync!.id
+    await org.owner.call(uploadLoadPart, {
+      load_id,
+      offset: 0,
+      body: new Uint8Array(content.subarray(0, 2_000)),
+    })
+
+    await expect(developer.call(syncDocuments, list)).rejects.toMatchObject({
+      code: 'RATE_LIMITED',
+      message: expect.stringMatching(/^Another sync of this source, by .+, is under way$/),
+      retryAfterSeconds: 2,
+    })
+    const again = await org.owner.call(syncDocuments, list)
+    expect(again).toMatchObject({ missing: first.missing, sync: { id: load_id, received: 2_000 } })
+    await uploadMissing(org.owner.call, again.sync!, content)
+    await takeLoadSteps(system)
+    expect((await ask('[0,1,0]'))?.metadata).toMatchObject({ path: 'b.txt' })
+  })
+
+  test('makes way for another sync when it has sent nothing for a minute', async () => {
+    const { sync } = await org.owner.call(syncDocuments, { name, files: listOf({ 'a.txt': 'left behind' }) })
+    const idleAt = new Date(system.clock.now().getTime() - (DOCUMENTS_SYNC_IDLE_SECONDS + 1) * 1000)
+    await system.db.update(loads).set({ updatedAt: idleAt }).where(eq(loads.id, sync!.id))
+    const { held } = await syncFiles(system, org.owner.call, name, HANDBOOK)
+    expect(held).toMatchObject({ documents: 3, passages: 4 })
+    expect(await org.owner.call(showLoad, { load_id: sync!.id })).toMatchObject({ state: 'canceled' })
+  })
+
+  test('refuses names that lead elsewhere, and files that are too large', async () => {
+    const before = await org.owner.call(showDocuments, { name })
+    const sha256 = 'a'.repeat(64)
+    const sync = (...files: { path: string; bytes?: number }[]) =>
+      org.owner.call(syncDocuments, { name, files: files.map((file) => ({ sha256, bytes: 1, ...file })) })
+    for (const path of [
+      '../a.md',
+      '/etc/a.md',
+      'a/../../b.md',
+      'a\\b.md',
+      'a\u0000.md',
+      '.git/a.md',
+      'a//b.md',
+    ]) {
+      await expect(sync({ path })).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
+    }
+    await expect(sync({ path: 'a.md' }, { path: 'a.md' })).rejects.toMatchObject({
+      problems: [expect.stringContaining('is there twice')],
+    })
+    await expect(sync({ path: 'a.md', bytes: DOCUMENT_MAX_BYTES + 1 })).rejects.toEqual(
+      refused('INVALID_REQUEST'),
+    )
+    expect(await org.owner.call(showDocuments, { name })).toEqual(before)
+  })
+
+  test('hands out no connection string and takes no tables; an ordinary database takes no documents', async () => {
+    await expect(org.owner.call(showConnectionString, { name })).rejects.toEqual(refused('CONFLICT'))
+    await expect(org.owner.call(createLoad, announced(name, 'id,text\n1,one\n'))).rejects.toEqual(
+      refused('CONFLICT'),
+    )
+    const { version } = await org.owner.call(showDocuments, { name })
+    const { sync } = await org.owner.call(syncDocuments, { name, files: listOf({ 'never.txt': 'sent' }) })
+    const load_id = sync!.id
+    await expect(org.owner.call(startLoad, { load_id, embed_columns: ['a'] })).rejects.toEqual(
+      refused('CONFLICT'),
+    )
+    await org.owner.call(cancelLoad, { load_id })
+    await takeLoadSteps(system)
+    expect(await org.owner.call(showDocuments, { name })).toMatchObject({
+      version,
+      sync: { state: 'canceled' },
+    })
+    const viewer = await makeMember(system, org, 'viewer')
+    await expect(viewer.call(showDocuments, { name })).rejects.toEqual(refused('FORBIDDEN'))
+    await expect(viewer.call(syncDocuments, { name, files: [] })).rejects.toEqual(refused('FORBIDDEN'))
+    await expect(viewer.call(createDocuments, { name: 'more' })).rejects.toEqual(refused('FORBIDDEN'))
+  })
+})
