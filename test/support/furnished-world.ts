@@ -108,6 +108,8 @@ export async function makeFurnishedWorld(system: TestSystem): Promise<FurnishedW
     'removeDatabase.name': [names.source],
     'createLoad.name': [names.source],
     'listLoads.name': [names.source],
+    'syncDocuments.name': [names.source],
+    'showDocuments.name': [names.source],
     load_id: [things.load_id],
     'createLoad.sha256': ['0'.repeat(64)],
     confirm: [names.source],

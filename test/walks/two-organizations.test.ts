@@ -23,6 +23,7 @@ import * as grants from '../../src/contracts/grants.ts'
 import * as identityProvider from '../../src/contracts/identity-provider.ts'
 import { acknowledgeNotification } from '../../src/contracts/inbox.ts'
 import * as integrations from '../../src/contracts/integrations.ts'
+import * as documents from '../../src/contracts/documents.ts'
 import * as loads from '../../src/contracts/loads.ts'
 import * as logs from '../../src/contracts/logs.ts'
 import * as machines from '../../src/contracts/machine-agents.ts'
@@ -70,6 +71,7 @@ import {
 } from '../support/make.ts'
 import { insertProposal } from '../support/insert-proposal.ts'
 import { linkIn } from '../support/links.ts'
+import { listOf } from '../support/documents.ts'
 import { announced, startFile, uploadFile } from '../support/loads.ts'
 import { archiveOf, sha256, uploadOf } from '../support/source.ts'
 import { OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
@@ -363,6 +365,9 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
     },
     moveIdentityProvider: () => operator()(identityProvider.moveIdentityProvider, { issuer: issuer.issuer }),
     createDatabase: () => here.byOwner(databases.createDatabase, { name: 'made' }),
+    createDocuments: () => here.byOwner(documents.createDocuments, { name: 'papers' }),
+    syncDocuments: () =>
+      here.byOwner(documents.syncDocuments, { name: 'papers', files: listOf({ 'a.md': 'sent' }) }),
     createLoad: () => here.byOwner(loads.createLoad, announced('made', 'id,text\n1,begun\n')),
     uploadLoadPart: () => uploadFile(here.byOwner, 'made', 'id,text\n1,uploaded\n'),
     startLoad: () =>
