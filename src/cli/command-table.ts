@@ -13,6 +13,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   context: 'Switch between instances and accounts',
   datasource: 'Query data sources',
   db: 'Manage databases',
+  docs: 'Sync folders of documents',
   skills: 'Install skills for coding agents',
   agents: 'Manage connected assistants',
   tokens: 'Manage API tokens',
@@ -46,10 +47,11 @@ export const ROOT_OPTIONS: readonly Option[] = [
 
 /** In which order help lists what follows these words. What is not named here comes behind it. */
 const ORDER: Readonly<Record<string, string>> = {
-  '': 'login logout status context datasource db skills agents tokens apps notifications activity open api doctor completion',
+  '': 'login logout status context datasource db docs skills agents tokens apps notifications activity open api doctor completion',
   context: 'list use show remove',
   datasource: 'list query search',
   db: 'list show create connect psql attach load loads remove',
+  docs: 'create sync status',
   skills: 'list install show status',
   agents: 'list narrow revoke clients block unblock provider off on machines',
   'agents provider':

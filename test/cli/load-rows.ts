@@ -1,5 +1,5 @@
 /** Rows about loading files for the table of every command and every exit code. */
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Row } from './notification-rows.ts'
 
@@ -9,13 +9,37 @@ export function makeLoadFiles(folder: string): Record<string, string> {
   writeFileSync(csv!, 'sku,name,description\nT1,Tent,A light tent\nS1,Stove,Burns wood\n')
   writeFileSync(badcsv!, 'sku,name,description\nT1,Tent,A light tent\nS1\nT1,Tent,Twice\n')
   writeFileSync(json!, '{}')
-  return { csv: csv!, badcsv: badcsv!, json: json! }
+  const [docs, nodocs] = ['handbook', 'pictures'].map((name) => join(folder, name))
+  for (const each of [docs!, nodocs!]) mkdirSync(each)
+  writeFileSync(join(docs!, 'leave.md'), '# Leave\n\nEverybody has 25 days.\n')
+  for (const each of [docs!, nodocs!]) writeFileSync(join(each, 'logo.png'), 'x')
+  return { csv: csv!, badcsv: badcsv!, json: json!, docs: docs!, nodocs: nodocs! }
 }
 
 const NO_LOAD = 'lod_0mwhkcyh5nlh1pqqssy5gj19q'
 
-/** Into the database `orders`. */
+/** Into the database `orders`; documents into one of their own. */
 export const LOAD_ROWS: Row[] = [
+  ['docs create papers', 0, /db_papers[^]*svc docs sync papers/],
+  ['docs create papers', 6, /already exists/],
+  ['docs create Papers', 5, /error: /],
+  ['docs create other --context ro', 3, /error: /],
+  [
+    'docs sync papers {docs}',
+    0,
+    /documents +1[^]*1 added[^]*Left out 1 files:\n +logo.png: Only .md[^]*svc open datasources db_papers/,
+  ],
+  ['docs sync papers {docs}', 0, /Nothing has changed: 1 documents/],
+  ['docs sync papers {nodocs}', 5, /There are no documents in/],
+  ['docs sync papers nowhere', 5, /There is no folder/],
+  ['docs sync papers {docs} --git', 5, /git tracks nothing/],
+  ['docs sync orders {docs}', 6, /does not hold documents/],
+  ['docs sync nothing {docs}', 4, /svc db list/],
+  ['docs sync papers {docs} --context ro', 3, /error: /],
+  ['docs status papers', 0, /source_id +db_papers[^]*documents +1/],
+  ['docs status orders', 6, /does not hold documents/],
+  ['docs status nothing', 4, /svc db list/],
+  ['docs status papers --context ro', 3, /error: /],
   [
     'db load orders {csv} --id sku --title name --embed description',
     0,
@@ -46,7 +70,13 @@ export const LOAD_ROWS: Row[] = [
 ]
 
 /** A line for every command that calls the server. */
-export const LOAD_LINES = ['db load orders {csv} --embed description', 'db loads orders']
+export const LOAD_LINES = [
+  'db load orders {csv} --embed description',
+  'db loads orders',
+  'docs create papers',
+  'docs sync papers {docs}',
+  'docs status papers',
+]
 
 export const LOAD_UNTRIED: Record<string, { exits: number[]; because: string }> = {
   'db loads': { exits: [6], because: 'needs a load that is just finishing: test/walks/loads.test.ts' },

@@ -1,17 +1,15 @@
 /** `svc db load`, `svc db loads`: files that become tables. */
 import { basename, resolve } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { ServiceError } from '../../contracts/errors.ts'
 import type { CommandContext } from '../command-context.ts'
 import type { CommandInput, Run } from '../command.ts'
+import { followLoad, tellWhetherAskable } from '../load/follow-load.ts'
 import { showProgress } from '../load/show-progress.ts'
 import { checkFile, digestOf, patiently, uploadFile, type Load } from '../load/upload-file.ts'
 import { declared } from '../declared.ts'
 import { argument, isSet, listOption, textOption } from '../options.ts'
 import { printAnswer, runOperation } from '../run-operation.ts'
 import { usageError } from '../usage-error.ts'
-
-const POLL_MS = 1_000
 
 export const loadFile: Run = async (ctx, input) => {
   const name = argument(input, 'name')
@@ -28,7 +26,7 @@ export const loadFile: Run = async (ctx, input) => {
     await uploadFile(ctx, load, path, progress.show)
     if (load.state === 'uploading') await requireUnchanged(ctx, load, path, file.sha256)
     const started = await patiently(ctx, () => ctx.callOperation('startLoad', { load_id: load.id, ...plan }))
-    const ended = await follow(ctx, started, progress.show)
+    const ended = await followLoad(ctx, started, progress.show)
     progress.end()
     await printEnded(ctx, name, ended)
   } finally {
@@ -78,17 +76,6 @@ function columnsOption(input: CommandInput, name: string): string[] | undefined 
   return named.length > 0 ? named : undefined
 }
 
-/** The load needs nobody: who stops watching can come back with the same command. */
-async function follow(ctx: CommandContext, started: Load, show: (load: Load) => void): Promise<Load> {
-  let load = started
-  while (load.state === 'running') {
-    show(load)
-    await sleep(POLL_MS)
-    load = await patiently(ctx, () => ctx.callOperation('showLoad', { load_id: load.id }))
-  }
-  return load
-}
-
 async function printEnded(ctx: CommandContext, name: string, load: Load): Promise<void> {
   if (load.state === 'canceled') throw new ServiceError('CONFLICT', 'The load was canceled')
   if (load.state === 'failed') {
@@ -109,17 +96,6 @@ async function printEnded(ctx: CommandContext, name: string, load: Load): Promis
   }
   ctx.print(load, { text: `${JSON.stringify(load.configuration, null, 2)}\n` })
   ctx.info(`To search it, save this configuration: PUT /api/wf/data-sources/db_${name}`)
-}
-
-/** A new source is off and hidden. The load has succeeded, whatever becomes of this question. */
-async function tellWhetherAskable(ctx: CommandContext, source_id: string): Promise<void> {
-  const source = await ctx.callOperation('showDataSource', { source_id }).catch(() => undefined)
-  if (!source || (source.enabled && source.exposed)) return
-  ctx.info(
-    source.enabled
-      ? `${source_id} is not exposed yet, so nobody can ask it. An owner or admin can expose it: svc open datasources ${source_id}`
-      : `${source_id} is off, so nobody can ask it. An owner or admin can turn it on and expose it: svc open datasources ${source_id}`,
-  )
 }
 
 export const loads: Run = async (ctx, input) => {

@@ -34,10 +34,10 @@ function describeProgress(load: Load): { line: string; phase: string } {
 }
 
 const PHASES: Record<NonNullable<Load['phase']>, (load: Load) => string> = {
-  reading: ({ read_bytes, bytes }) => `Reading ${Math.floor((100 * read_bytes) / bytes)} %`,
+  reading: ({ read_bytes, bytes }) => `Reading ${Math.floor((100 * read_bytes) / Math.max(bytes, 1))} %`,
   checking: ({ rows }) => `Checking ${rows.toLocaleString('en')} rows`,
-  embedding: ({ embedded, rows }) =>
-    `Embedding ${embedded.toLocaleString('en')} of ${rows.toLocaleString('en')} rows`,
+  embedding: ({ embedded, rows, format }) =>
+    `Embedding ${embedded.toLocaleString('en')} of ${rows.toLocaleString('en')} ${format === 'documents' ? 'passages' : 'rows'}`,
   indexing: () => 'Building indexes',
   finishing: () => 'Finishing',
 }

@@ -60,7 +60,11 @@ export async function uploadFile(
 }
 
 /** After a lost answer the server says how much it has. */
-async function uploadPart(ctx: CommandContext, load: Load, body: Uint8Array<ArrayBuffer>): Promise<Load> {
+export async function uploadPart(
+  ctx: CommandContext,
+  load: Load,
+  body: Uint8Array<ArrayBuffer>,
+): Promise<Load> {
   const pause = retryPause(ctx, { attempts: ATTEMPTS })
   const load_id = load.id
   for (;;) {

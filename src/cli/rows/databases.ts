@@ -38,6 +38,19 @@ export const DATABASE_ROWS: readonly HandWritten[] = [
     load: async () => (await import('../commands/psql.ts')).openPsql,
   },
   {
+    path: 'docs sync',
+    summary:
+      'Bring a documents source to the files of a folder: sends what has changed; the same command continues it',
+    arguments: [DATABASE, { name: 'folder', summary: 'With .md, .html and .txt files' }],
+    options: [
+      { long: 'git', summary: 'Only files that git tracks' },
+      { long: 'keep', summary: 'Keep documents whose files are gone' },
+    ],
+    listedBy: 'db list',
+    examples: ['svc docs sync handbook ./docs', 'svc docs sync handbook . --git --keep'],
+    load: async () => (await import('../commands/docs.ts')).syncDocuments,
+  },
+  {
     path: 'db load',
     summary:
       'Load a CSV or NDJSON file into a new table, with embeddings and indexes; the same command continues it',
