@@ -5,6 +5,8 @@ const DOCUMENT_FORMATS = {
   markdown: ['md', 'markdown'],
   html: ['html', 'htm'],
   text: ['txt'],
+  pdf: ['pdf'],
+  docx: ['docx'],
 } as const
 export type DocumentFormat = keyof typeof DOCUMENT_FORMATS
 

@@ -46,7 +46,7 @@ const documents = { service: 'api-gateway', access: 'developer' } as const
 export const createDocuments = creating({
   ...documents,
   name: 'createDocuments',
-  summary: 'Create a data source for documents: Markdown, HTML and text.',
+  summary: 'Create a data source for documents: Markdown, HTML, text, PDF and DOCX.',
   input: z.object({
     ...createDatabase.input.shape,
     model: field(z.string().min(1).max(100), { client: 'Embedding model (default: the built-in one)' })

@@ -366,6 +366,8 @@ export const DOCUMENT_PATH_MAX_BYTES = 1_000
 /** What is read of one file: more is a database that somebody printed. */
 export const DOCUMENT_TEXT_MAX_CHARACTERS = 4 * 1024 * 1024
 export const DOCUMENT_PASSAGES_MAX = 20_000
+/** Of a PDF file. */
+export const DOCUMENT_PAGES_MAX = 2_000
 /** What the built-in model reads of a text, with its headings and its own two tokens. */
 export const PASSAGE_TOKENS = 256
 /** Files that were left out, in an answer; all are counted. */

@@ -1,5 +1,7 @@
 /** What becomes of ordinary and of hostile files, in the thread that reads them. */
+import { deflateSync } from 'node:zlib'
 import { afterAll, describe, expect, test } from 'vitest'
+import { makeDocx, makePdf, makeZip } from '../../../test/support/document-files.ts'
 import { createDocumentReader } from './index.ts'
 
 const reader = createDocumentReader()
@@ -7,7 +9,7 @@ afterAll(() => reader.close())
 
 const read = (path: string, content: string | Uint8Array) =>
   reader.readDocument('org', { path, content: Buffer.from(content) })
-const passagesOf = async (path: string, content: string) => {
+const passagesOf = async (path: string, content: string | Uint8Array) => {
   const found = await read(path, content)
   return 'problem' in found ? found.problem : found.passages.map(({ heading, text }) => [heading, text])
 }
@@ -67,6 +69,36 @@ test('HTML has the same parts, without what nobody reads', async () => {
   ])
 })
 
+const PAGE = `BT /F1 24 Tf 72 700 Td (Parental leave) Tj /F1 12 Tf 0 -30 Td (Everybody has twelve, with-) Tj
+  0 -14 Td (out a reason.) Tj 0 -40 Td (Second paragraph.) Tj ET`
+
+test('PDF has lines, paragraphs and headings, as far as their places tell', async () => {
+  const passages = [['Parental leave', 'Everybody has twelve, without a reason.\n\nSecond paragraph.']]
+  expect(await passagesOf('a.pdf', makePdf(PAGE))).toEqual(passages)
+  const deflated = makePdf(deflateSync(PAGE), { filter: '/Filter /FlateDecode' })
+  expect(await passagesOf('a.pdf', deflated)).toEqual(passages)
+})
+
+test('DOCX has headings in whatever language, lists, tables, and nothing that was deleted', async () => {
+  const paragraph = (text: string, properties = '') =>
+    `<w:p><w:pPr>${properties}</w:pPr><w:r><w:t>${text}</w:t></w:r></w:p>`
+  const row = (...cells: string[]) =>
+    `<w:tr>${cells.map((cell) => `<w:tc>${paragraph(cell)}</w:tc>`).join('')}</w:tr>`
+  const body = [
+    paragraph('Contract', '<w:pStyle w:val="Titel"/>'),
+    paragraph('Term', '<w:pStyle w:val="berschrift1"/>'),
+    `<w:p><w:r><w:t>Two </w:t></w:r><w:del><w:r><w:t>ten </w:t></w:r></w:del><w:r><w:t>years &amp; a day.</w:t></w:r></w:p>`,
+    paragraph('one', '<w:numPr/>'),
+    paragraph('two', '<w:numPr/>'),
+    `<w:tbl>${row('Name', 'Fee')}${row('Ada', '10')}</w:tbl>`,
+  ]
+  expect(await passagesOf('a.docx', makeDocx(body.join('')))).toEqual([
+    ['Contract > Term', 'Two years & a day.\n\n- one\n- two\n\nName | Fee\nAda | 10'],
+  ])
+})
+
+const ENCRYPT = `/Encrypt << /Filter /Standard /V 1 /R 2 /O (${'0'.repeat(32)}) /U (${'0'.repeat(32)}) /P -4 >> /ID [(a) (b)]`
+
 describe('a file that is', () => {
   const cases: [string, string, string | Uint8Array, RegExp][] = [
     ['not UTF-8', 'a.txt', new Uint8Array([0x41, 0xff, 0x42]), /not UTF-8/],
@@ -75,6 +107,18 @@ describe('a file that is', () => {
     ['of another kind', 'a.exe', 'MZ', /not read/],
     ['longer than anybody reads', 'a.txt', 'word '.repeat(1_000_000), /more text/],
     ['nested without an end', 'a.html', '<div>'.repeat(100_000), /nested too deeply/],
+    ['an encrypted PDF', 'a.pdf', makePdf(PAGE, { trailer: ENCRYPT }), /password/],
+    ['half a PDF', 'a.pdf', makePdf(PAGE).subarray(0, 200), /broken/],
+    ['no PDF', 'a.pdf', 'not one', /broken/],
+    ['a PDF of itself', 'a.pdf', makePdf(PAGE).toString('latin1').replace('[3 0 R ]', '[2 0 R ]'), /broken/],
+    ['a PDF without text', 'a.pdf', makePdf('0 0 m 9 9 l S'), /scanned/],
+    ['a PDF of too many pages', 'a.pdf', makePdf(PAGE, { pages: 2_001 }), /pages/],
+    ['no DOCX', 'a.docx', 'PK', /broken/],
+    ['half a DOCX', 'a.docx', makeDocx('<w:p/>').subarray(40), /broken/],
+    ['another archive', 'a.docx', makeZip({ 'a.txt': 'a' }), /no DOCX/],
+    ['an encrypted DOCX', 'a.docx', makeZip({ 'word/document.xml': 'x' }, 1), /password/],
+    ['a zip bomb', 'a.docx', makeZip({ 'word/document.xml': Buffer.alloc(80_000_000) }), /too large/],
+    ['a DOCX nested without an end', 'a.docx', makeDocx('<w:p>'.repeat(10_000)), /nested too deeply/],
   ]
   test.each(cases)('%s costs that file, with a sentence', async (_, path, content, problem) => {
     expect(await read(path, content)).toEqual({ problem: expect.stringMatching(problem) })

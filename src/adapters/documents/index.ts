@@ -9,10 +9,12 @@ import type { FileToRead, FromDocumentThread } from './document-worker.ts'
 const CPU_LIMIT_MS = 20_000
 /** Whoever waits for something that never comes uses no time. */
 const WALL_LIMIT_MS = 10 * 60_000
-const LOOK_MS = 500
+const LOOK_MS = 200
 const START_MS = 60_000
 const IDLE_MS = 60_000
 const HEAP_MIB = 384
+/** Of buffers, which lie outside of the heap: a small file may unpack to gigabytes. */
+const BUFFERS_MAX_BYTES = 512 * 1024 * 1024
 
 type Limits = { readonly cpuLimitMs?: number; readonly heapMib?: number }
 
@@ -96,6 +98,8 @@ async function answerOf(
     const { user, system } = await thread.cpuUsage(before)
     if (!before) before = { user, system }
     else if (cpuLimitMs !== undefined && (user + system) / 1000 > cpuLimitMs) late()
+    const { external_memory: buffers } = await thread.getHeapStatistics()
+    if (buffers > BUFFERS_MAX_BYTES) lost()
   }
   // Of a thread that has ended nothing can be asked, and nothing needs to be.
   const looking = setInterval(() => void look().catch(() => {}), LOOK_MS)
@@ -110,6 +114,9 @@ async function answerOf(
 function startWorker(heapMib: number): Worker {
   const worker = new Worker(new URL('./document-worker.ts', import.meta.url), {
     resourceLimits: { maxOldGenerationSizeMb: heapMib },
+    // What a library says about a file is nobody's log.
+    stdout: true,
+    stderr: true,
     // Nothing of the settings is of use to it.
     env: {},
   })

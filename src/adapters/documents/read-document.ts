@@ -9,6 +9,7 @@ import {
 import type { FileProblem, ReadFile } from '../../cores/documents/read-document.ts'
 import { inOneLine, UnreadableFile, type Block, type ReadText } from './blocks.ts'
 import { decode } from './decode.ts'
+import { readDocx } from './docx.ts'
 import { readHtml } from './html.ts'
 import { readMarkdown } from './markdown.ts'
 import { passagesOf, type CountTokens } from './passages.ts'
@@ -19,6 +20,9 @@ const READERS: Record<DocumentFormat, Read> = {
   markdown: (content) => readMarkdown(decode(content)),
   html: (content) => readHtml(decode(content)),
   text: (content) => readPlainText(decode(content)),
+  // Loaded when there is one: it takes longer than all others together.
+  pdf: async (content) => (await import('./pdf.ts')).readPdf(content),
+  docx: readDocx,
 }
 
 /** The model adds its first and its last token. */

@@ -41,7 +41,7 @@ export const DATABASE_ROWS: readonly HandWritten[] = [
     path: 'docs sync',
     summary:
       'Bring a documents source to the files of a folder: sends what has changed; the same command continues it',
-    arguments: [DATABASE, { name: 'folder', summary: 'With .md, .html and .txt files' }],
+    arguments: [DATABASE, { name: 'folder', summary: 'With .md, .html, .txt, .pdf and .docx files' }],
     options: [
       { long: 'git', summary: 'Only files that git tracks' },
       { long: 'keep', summary: 'Keep documents whose files are gone' },
