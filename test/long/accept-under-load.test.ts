@@ -17,7 +17,8 @@ import { newAssistant, preRegistered, type ListeningSystem } from '../support/as
 import type { Crowd, CrowdAnswer } from '../support/crowd.ts'
 import { databaseUrl, onServer } from '../support/database.ts'
 import { makeApiToken, makeMember, makeOrganization, unique, type Org } from '../support/make.ts'
-import { endWithUs, processes, type Env, type ServerProcess } from '../support/process.ts'
+import { endWithUs } from '../support/end-with-us.ts'
+import { processes, type Env, type ServerProcess } from '../support/process.ts'
 import { freshSecrets } from '../support/system.ts'
 
 const CONNECTIONS = 1_000

@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { endWithUs } from './process.ts'
+import { endWithUs } from './end-with-us.ts'
 
 /** Debian's is not on the PATH of everybody. */
 const FOLDERS = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin']

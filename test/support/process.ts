@@ -10,6 +10,7 @@ import { httpClient, type Call, type CallOptions } from '../../src/client/http-c
 import { overNetwork } from '../../src/client/service.ts'
 import { SECRET_KEYS } from '../../src/boot/config.ts'
 import { copySnapshot } from './database.ts'
+import { endWithUs } from './end-with-us.ts'
 import { freePort } from './free-port.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -122,15 +123,6 @@ type Child = {
   readonly stdout: () => string
   readonly stderr: () => string
   readonly exited: Promise<Exit>
-}
-
-/** Kills the process whose number it is given as soon as its own standard input ends, which is when we end. */
-const GUARD = 'cat >/dev/null; kill -KILL "$0" 2>/dev/null'
-
-/** Ends with us, also when we are killed. Returns how to let go of a process that has ended. */
-export function endWithUs(pid: number): () => void {
-  const guard = spawn('/bin/sh', ['-c', GUARD, String(pid)], { stdio: ['pipe', 'ignore', 'ignore'] })
-  return () => void guard.kill('SIGKILL')
 }
 
 const atTerminal = (command: readonly string[]): string[] => [

@@ -2,7 +2,8 @@
 import { spawn } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { endWithUs, type Env } from './process.ts'
+import { endWithUs } from './end-with-us.ts'
+import type { Env } from './process.ts'
 
 export type Shell = {
   /** Runs a block as if it was pasted; returns what it printed, errors included, and fails if one of its commands did. */
