@@ -6,6 +6,7 @@ import { coldStart } from './cold-start.ts'
 import { consolePages } from './console.ts'
 import { connector, mcpCall } from './connector.ts'
 import { embeddings } from './embeddings.ts'
+import { failover } from './failover.ts'
 import { gateway } from './gateway.ts'
 import { growth } from './growth.ts'
 import { maintenance } from './maintenance.ts'
@@ -43,6 +44,7 @@ const BENCHES: Record<string, () => Promise<string[]>> = {
   maintenance,
   replicas,
   growth,
+  failover,
   workload,
 }
 

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { join, relative, resolve } from 'node:path'
 
 const ROOT = join(import.meta.dirname, '..')
-const CONFIGS = ['test/vitest.config.ts', 'test/vitest.long.config.ts']
+const CONFIGS = ['test/vitest.config.ts', 'test/vitest.long.config.ts', 'test/vitest.ha.config.ts']
 const VITEST = join(ROOT, 'node_modules/vitest/vitest.mjs')
 const [given, ...rest] = process.argv.slice(2)
 if (given === undefined) fail('Which one? npm run test:file -- test/walks/tokens.test.ts')

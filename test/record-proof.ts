@@ -1,10 +1,9 @@
-/** After a whole run of the long tests, or of a third of them: a row in docs/proofs.md says what ran on which version. */
+/** After a whole run of the long tests, of a third of them, or of those of a cluster: a row in docs/proofs.md says what ran on which version. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import type { Reporter, TestModule, Vitest } from 'vitest/node'
-import { askedThird } from './long-thirds.ts'
 
 const PROOFS = fileURLToPath(new URL('../docs/proofs.md', import.meta.url))
 /** Below this line of the table come the rows, the newest first. */
@@ -15,7 +14,8 @@ const ROWS_MAX = 8
 let vitest: Vitest
 const startedAt = new Date()
 
-export const recordProof: Reporter = {
+/** `part`: what of all proofs ran. */
+export const recordProof = (part: string): Reporter => ({
   onInit(of) {
     vitest = of
   },
@@ -24,7 +24,7 @@ export const recordProof: Reporter = {
     const row = rowOf({
       at: startedAt,
       commit: commitHere(),
-      third: askedThird(),
+      part,
       seconds: (Date.now() - startedAt.getTime()) / 1000,
       where: `${availableParallelism()} ${process.arch} cores, Node ${process.versions.node}`,
       ...count(modules),
@@ -33,12 +33,12 @@ export const recordProof: Reporter = {
     console.log(row)
     writeFileSync(PROOFS, withRow(readFileSync(PROOFS, 'utf8'), row))
   },
-}
+})
 
 export type Proof = {
   readonly at: Date
   readonly commit: string
-  readonly third: number | undefined
+  readonly part: string
   readonly where: string
   readonly seconds: number
   readonly passed: number
@@ -48,7 +48,7 @@ export type Proof = {
 }
 
 export function rowOf(proof: Proof): string {
-  const { at, commit, third, where, seconds, passed, skipped, failed, failedFiles } = proof
+  const { at, commit, part, where, seconds, passed, skipped, failed, failedFiles } = proof
   const number = (n: number) => Math.round(n).toLocaleString('en-US')
   const result = [
     `${number(passed)} passed`,
@@ -58,7 +58,7 @@ export function rowOf(proof: Proof): string {
   const cells = [
     at.toISOString().slice(0, 10),
     `\`${commit}\``,
-    third === undefined ? 'all' : `${third}/3`,
+    part,
     where,
     `${number(seconds)} s`,
     result.filter((words) => words !== false).join(', '),

@@ -8,7 +8,7 @@ export default defineConfig({
   root: fileURLToPath(new URL('..', import.meta.url)),
   test: {
     pool: 'forks',
-    reporters: ['default', recordProof],
+    reporters: ['default', recordProof('cluster')],
     projects: [
       {
         test: {

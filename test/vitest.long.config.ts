@@ -106,7 +106,7 @@ export default defineConfig({
   root: fileURLToPath(new URL('..', import.meta.url)),
   test: {
     pool: 'forks',
-    reporters: ['default', recordProof],
+    reporters: ['default', recordProof(third === undefined ? 'all' : `${third}/3`)],
     projects: [
       {
         // As in `npm test`: a worker loads the program once for all its files.

@@ -8,15 +8,14 @@ import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { startCluster, type Cluster } from '../support/cluster.ts'
 import {
-  openFront,
   signIn,
   startClusterLoad,
   untilAnswersQuestions,
-  type Answer,
   type ClusterLoad,
-  type Front,
+  type Told,
 } from '../support/cluster-load.ts'
 import { freePort } from '../support/free-port.ts'
+import { openFront, type Front } from '../support/front.ts'
 import { PASSWORD } from '../support/make.ts'
 import { processes, type Env, type ServerProcess } from '../support/process.ts'
 import { freshSecrets } from '../support/system.ts'
@@ -82,8 +81,16 @@ const MODES = [
   { mode: 'asynchronous, shared journal', isSynchronous: false },
 ] as const
 
+/** As many as it takes to be about something. */
+const MANY = 12
+
 /** What is not well is in the answers, and told from there. */
-const untilWell = (load: ClusterLoad): Promise<void> => load.untilWell(2).catch(() => {})
+async function untilWell(load: ClusterLoad): Promise<void> {
+  await load.untilWell(2).catch(() => {})
+  for (let looks = 0; looks < 300 && isFew(load); looks++) await sleep(100)
+}
+
+const isFew = ({ seen }: ClusterLoad): boolean => seen.tickets.length < MANY || seen.revoked.length < MANY
 
 const own = processes()
 const rows: string[] = []
@@ -118,7 +125,6 @@ describe.each(MODES)('$mode', ({ mode, isSynchronous }) => {
       DATABASE_POOL: '8',
       SVC_ADMIN_EMAIL: OWNER,
       SVC_ADMIN_PASSWORD: PASSWORD,
-      SVC_ORG: 'Cluster',
       ARGON2_MEMORY_KIB: '64',
       TRUSTED_PROXIES: '127.0.0.1',
       MCP_CALLS_PER_MINUTE: '1000000',
@@ -131,7 +137,7 @@ describe.each(MODES)('$mode', ({ mode, isSynchronous }) => {
     // The first one migrates.
     for (const port of ports) running.push(await own.start({ env: { ...env, PORT: String(port) } }))
     for (const one of running) void one.exited.then(() => ended.add(one))
-    front = openFront(running)
+    front = openFront(origin, ports)
     token = (await signIn(front, OWNER)).token
     await untilAnswersQuestions(front, token)
   }, 5 * 60_000)
@@ -152,7 +158,7 @@ describe.each(MODES)('$mode', ({ mode, isSynchronous }) => {
     const { seen } = load
     const settled = await load.settle()
     const answers = seen.answers.filter((answer) => answer.ended >= from)
-    const seenOf = (test: (answer: Answer) => boolean) => answers.filter(test).length
+    const seenOf = (test: (answer: Told) => boolean) => answers.filter(test).length
     const result = {
       of500: seenOf(({ status }) => status === 500),
       dishonest: tally(answers.filter((answer) => !isHonest(answer)).map(wordsOf)),
@@ -180,8 +186,7 @@ describe.each(MODES)('$mode', ({ mode, isSynchronous }) => {
     )
     console.log(`${rows.at(-1)}\n${JSON.stringify(result, null, 2)}`)
     // Otherwise it was about nothing.
-    expect(seen.tickets.length).toBeGreaterThan(10)
-    expect(seen.revoked.length).toBeGreaterThan(10)
+    expect(isFew(load)).toBe(false)
     if (name.startsWith('a lagging') && !isSynchronous) expect(settled.ticketsLost).toBeGreaterThan(0)
     expect(result).toEqual({
       of500: 0,
@@ -203,14 +208,14 @@ describe.each(MODES)('$mode', ({ mode, isSynchronous }) => {
 const PUBLIC_URLS = ['API_URL', 'AUTH_URL', 'APP_URL', 'MCP_URL', 'SITE_URL']
 
 /** Done; or not done, and when to come again; or nobody knows, and it says so. Endings that were done are over. */
-const isHonest = ({ lane, status, retryAfter, text }: Answer): boolean =>
+const isHonest = ({ lane, status, retryAfter, text }: Told): boolean =>
   (status >= 200 && status < 300 && !text.includes('"isError":true')) ||
   (status === 503 && retryAfter > 0) ||
   (status === 504 && /outcome is unknown/i.test(text)) ||
   (lane === 'revoked' && status === 401) ||
   (lane === 'revocations' && (status === 404 || status === 401))
 
-const wordsOf = ({ lane, status, retryAfter, text }: Answer): string =>
+const wordsOf = ({ lane, status, retryAfter, text }: Told): string =>
   `${lane}: ${status}${status === 503 ? ` (Retry-After ${retryAfter})` : ''} ${text.slice(0, 160)}`
 
 /** Each once, with how often. */
@@ -221,7 +226,7 @@ function tally(words: readonly string[]): string[] {
 }
 
 /** The longest time in which none of a lane was done. */
-function gapOf(answers: readonly Answer[], lane: string): number {
+function gapOf(answers: readonly Told[], lane: string): number {
   const ends = answers
     .filter((answer) => answer.lane === lane && answer.status < 300)
     .map(({ ended }) => ended)

@@ -9,11 +9,12 @@ import { askedThird, SECONDS, thirdOf } from '../long-thirds.ts'
 import { files, matching } from '../matching.ts'
 import { rowOf, withRow } from '../record-proof.ts'
 import main from '../vitest.config.ts'
+import ha from '../vitest.ha.config.ts'
 import long, { ASKED_FOR } from '../vitest.long.config.ts'
 import { OPERATIONS } from '../../src/contracts/operations.ts'
 import { filesUnder } from './source-tree.ts'
 
-const projects = [main, long].flatMap(({ test: { projects = [] } = {} }) =>
+const projects = [main, long, ha].flatMap(({ test: { projects = [] } = {} }) =>
   projects.map((project) => (project as TestProjectInlineConfiguration).test!),
 )
 
@@ -37,7 +38,11 @@ describe('the test configuration', () => {
   })
 
   test('lets no run pass that found no file', () => {
-    expect([main, long].map((config) => config.test?.passWithNoTests ?? false)).toEqual([false, false])
+    expect([main, long, ha].map((config) => config.test?.passWithNoTests ?? false)).toEqual([
+      false,
+      false,
+      false,
+    ])
   })
 
   test('has a project for every test file', () => {
@@ -99,7 +104,7 @@ describe('what a run proves', () => {
   const proof = {
     at: new Date('2026-03-02T10:00:00Z'),
     commit: 'abc',
-    third: 2,
+    part: '2/3',
     where: '2 x64 cores, Node 24',
     seconds: 1_199.6,
     passed: 1_234,
@@ -115,7 +120,7 @@ describe('what a run proves', () => {
     expect(row).toBe(
       '| 2026-03-02 | `abc` | 2/3 | 2 x64 cores, Node 24 | 1,200 s | 1,234 passed, 5 skipped |',
     )
-    expect(rowOf({ ...proof, third: undefined, failed: 3, failedFiles: 2 })).toContain(
+    expect(rowOf({ ...proof, part: 'all', failed: 3, failedFiles: 2 })).toContain(
       '| all | 2 x64 cores, Node 24 | 1,200 s | 1,234 passed, 5 skipped, 3 failed in 2 files |',
     )
     const other = rowOf({ ...proof, commit: 'def' })

@@ -3,96 +3,20 @@
  * questions, tickets, log lines, refreshes and revocations, at each process in turn.
  */
 import { randomUUID } from 'node:crypto'
-import { Agent, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SAMPLE_QUESTION, SAMPLE_SOURCE } from '../../src/contracts/sample.ts'
 import { newAddress, newAssistant, register, type ListeningSystem, type Tokens } from './assistant.ts'
+import type { Answer, Front, Request } from './front.ts'
 import { PASSWORD, unique } from './make.ts'
-import type { ServerProcess } from './process.ts'
 import { startLoad, type Lane, type Load } from './steady-load.ts'
-
-/** Whoever waits longer has given up. */
-const GIVEN_UP_MS = 30_000
 
 const REDIRECT = 'http://127.0.0.1:8472/callback'
 
-export type Answer = {
+export type Told = Answer & {
   readonly lane: string
   /** By `performance.now()`. */
   readonly began: number
   readonly ended: number
-  /** 0: none came. */
-  readonly status: number
-  readonly retryAfter: number
-  readonly text: string
-}
-
-type Request = {
-  readonly method?: string
-  readonly path: string
-  readonly token?: string
-  readonly body?: string | object
-  readonly headers?: Record<string, string>
-}
-
-/** The two processes, at the public address of the first: any of them may be asked. */
-export type Front = {
-  readonly origin: string
-  readonly processes: readonly ServerProcess[]
-  readonly send: (
-    request: Request,
-    process?: ServerProcess,
-  ) => Promise<Omit<Answer, 'lane' | 'began' | 'ended'>>
-  readonly close: () => void
-}
-
-export function openFront(processes: readonly ServerProcess[]): Front {
-  const agent = new Agent({ keepAlive: true })
-  const { origin } = processes[0]!
-  let turn = 0
-  return {
-    origin,
-    processes,
-    send({ method = 'GET', path, token, body, headers }, at = processes[turn++ % processes.length]!) {
-      const isText = typeof body === 'string'
-      const words = body === undefined || isText ? body : JSON.stringify(body)
-      return new Promise((resolve) => {
-        const asked = request({
-          agent,
-          host: '127.0.0.1',
-          port: at.port,
-          method,
-          path,
-          signal: AbortSignal.timeout(GIVEN_UP_MS),
-          headers: {
-            host: new URL(origin).host,
-            accept: 'application/json',
-            ...(words !== undefined && {
-              'content-type': isText ? 'application/x-ndjson' : 'application/json',
-              'content-length': Buffer.byteLength(words),
-            }),
-            ...(token !== undefined && { authorization: `Bearer ${token}` }),
-            ...headers,
-          },
-        })
-        const gone = (error: Error) => resolve({ status: 0, retryAfter: 0, text: String(error) })
-        asked.once('error', gone).once('response', (response) => {
-          let text = ''
-          response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
-          response.once('error', gone)
-          response.once('end', () =>
-            resolve({
-              status: response.statusCode!,
-              retryAfter: Number(response.headers['retry-after'] ?? 0),
-              text,
-            }),
-          )
-        })
-        asked.end(words)
-      })
-    },
-    close: () => agent.destroy(),
-  }
 }
 
 /** Through which somebody is let in, and how it is ended. */
@@ -103,7 +27,7 @@ type Credential = { readonly kind: Kind; readonly token: string; readonly ending
 type Chain = { readonly clientId: string; refresh: string; isEnded: boolean }
 
 export type Seen = {
-  readonly answers: readonly Answer[]
+  readonly answers: readonly Told[]
   /** By their titles. */
   readonly tickets: readonly string[]
   readonly lines: readonly string[]
@@ -147,7 +71,11 @@ export async function startClusterLoad(
       token: owner,
       body: { name: unique('t'), scope: 'apps:report' },
     })
-  const system = { origin: front.origin } as ListeningSystem
+  const config = Object.fromEntries(
+    ['APP_URL', 'AUTH_URL', 'API_URL', 'MCP_URL', 'SITE_URL'].map((name) => [name, new URL(front.origin)]),
+  )
+  const clock = { now: () => new Date() }
+  const system = { origin: front.origin, system: { config }, clock } as unknown as ListeningSystem
   const { body: registered } = await register(system, {
     redirect_uris: [REDIRECT],
     client_name: 'An assistant',
@@ -196,13 +124,13 @@ export async function startClusterLoad(
   for (let n = 0; n < 3; n++) chains.push({ clientId, refresh: (await connected()).refresh, isEnded: false })
   const { token: reporting } = await appToken()
 
-  const answers: Answer[] = []
+  const answers: Told[] = []
   const tickets: string[] = []
   const lines: string[] = []
   const revoked: Credential[] = []
   const cameBack: string[] = []
 
-  async function ask(lane: string, asked: Request): Promise<Answer> {
+  async function ask(lane: string, asked: Request): Promise<Told> {
     const began = performance.now()
     const answer = { lane, began, ...(await front.send(asked)), ended: performance.now() }
     answers.push(answer)
@@ -310,9 +238,9 @@ export async function startClusterLoad(
       const titles = (await all(`${ofApp}/tickets`, 'tickets')).map(({ title }) => title!)
       const texts = new Set((await all(`${ofApp}/logs`, 'lines')).map(({ text }) => text!))
       const again: string[] = []
-      for (const process of front.processes) {
+      for (const port of front.ports) {
         for (const one of revoked) {
-          const { status } = await front.send(use(one), process)
+          const { status } = await front.send(use(one), port)
           if (status !== 401) again.push(`${one.kind} ${status}`)
         }
       }
@@ -366,9 +294,7 @@ export async function signIn(front: Front, email: string): Promise<{ token: stri
 /** The sample is loaded, and the model that reads questions. */
 export async function untilAnswersQuestions(front: Front, token: string, ms = 120_000): Promise<void> {
   for (const until = performance.now() + ms; ; await sleep(200)) {
-    const answers = await Promise.all(
-      front.processes.map((process) => front.send(questionOf(token), process)),
-    )
+    const answers = await Promise.all(front.ports.map((port) => front.send(questionOf(token), port)))
     if (answers.every(({ status }) => status === 200)) return
     if (performance.now() > until) throw new Error(`No answer: ${answers.map(({ text }) => text).join('\n')}`)
   }
