@@ -11,6 +11,7 @@ import { request, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
+import connect from 'postgres'
 import { PROGRAMS } from './cluster-folder.ts'
 import { endWithUs } from './end-with-us.ts'
 import { freePort } from './free-port.ts'
@@ -68,7 +69,7 @@ export type Cluster = {
   readonly freeze: (node: ClusterNode) => void
   readonly thaw: (node: ClusterNode) => void
   /** What the node commits from now on reaches no standby, or not that one: its senders stand still, and end with it. */
-  readonly holdReplication: (primary: ClusterNode, to?: ClusterNode) => void
+  readonly holdReplication: (primary: ClusterNode, to?: ClusterNode) => Promise<void>
   readonly stop: () => Promise<void>
 }
 
@@ -93,6 +94,9 @@ export async function startCluster(folder: string): Promise<Cluster> {
     restPort: ports[2 * n - 1]!,
   }))
 
+  /** As it was asked for: what a node says of it may be older. */
+  let isSynchronous = true
+
   async function start({ name, port, restPort }: ClusterNode): Promise<void> {
     const at = `127.0.0.1:${port}`
     const known = { username: 'postgres', password }
@@ -102,7 +106,11 @@ export async function startCluster(folder: string): Promise<Cluster> {
       restapi: { listen: `127.0.0.1:${restPort}`, connect_address: `127.0.0.1:${restPort}` },
       etcd3: { host: `127.0.0.1:${etcdPort}` },
       bootstrap: {
-        dcs: { ...DCS, synchronous_mode: true, postgresql: { use_pg_rewind: true, parameters: PARAMETERS } },
+        dcs: {
+          ...DCS,
+          synchronous_mode: isSynchronous,
+          postgresql: { use_pg_rewind: true, parameters: PARAMETERS },
+        },
         initdb: [{ encoding: 'UTF8' }, { locale: 'C.UTF-8' }, 'no-sync'],
         pg_hba: [
           'host all all 127.0.0.1/32 scram-sha-256',
@@ -141,11 +149,10 @@ export async function startCluster(folder: string): Promise<Cluster> {
     }
   }
   async function untilWhole(): Promise<void> {
-    const { synchronous_mode: isSynchronous } = (await askNode((await primary()).restPort, '/config')) as {
-      synchronous_mode: boolean
-    }
-    for (const deadline = after(WHOLE_MS); ; deadline.check('The cluster is not whole')) {
+    let seen = ''
+    for (const deadline = after(WHOLE_MS); ; deadline.check(`The cluster is not whole: ${seen}`)) {
       const all = await members()
+      seen = JSON.stringify(all)
       const timelines = new Set(all.map(({ timeline }) => timeline))
       const isWhole =
         all.length === nodes.length &&
@@ -210,6 +217,7 @@ export async function startCluster(folder: string): Promise<Cluster> {
     },
     async setSynchronous(is) {
       await tellNode((await primary()).restPort, 'PATCH', '/config', { synchronous_mode: is })
+      isSynchronous = is
       await untilWhole()
     },
     untilWhole,
@@ -229,13 +237,15 @@ export async function startCluster(folder: string): Promise<Cluster> {
     start,
     freeze: (node) => signal(node, 'SIGSTOP'),
     thaw: (node) => signal(node, 'SIGCONT'),
-    holdReplication(from, to) {
-      const senders = pidsOf(from).filter((pid) => {
-        const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8')
-        return command.includes('walsender') && (to === undefined || command.includes(` ${to.name}`))
-      })
-      if (senders.length === 0) throw new Error(`${from.name} sends to nobody`)
-      for (const pid of senders) process.kill(pid, 'SIGSTOP')
+    async holdReplication(from, to) {
+      const sql = connect(address(from.port), { max: 1 })
+      const senders = await sql<{ pid: number; name: string }[]>`
+        select pid, application_name as name from pg_stat_replication`
+      await sql.end()
+      const wanted = senders.filter(({ name }) => to === undefined || name === to.name)
+      const pids = pidsOf(from).filter((pid) => wanted.some((sender) => sender.pid === pidInside(pid)))
+      if (pids.length === 0) throw new Error(`${from.name} sends to nobody`)
+      for (const pid of pids) process.kill(pid, 'SIGSTOP')
     },
     stop,
   }
@@ -304,6 +314,10 @@ function descendants(pid: number): number[] {
   }
   return found
 }
+
+/** As it is called in its own namespace. */
+const pidInside = (pid: number): number =>
+  Number(/^NSpid:.*\s(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1])
 
 const asPostgres = (...command: string[]): string[] => [
   '/usr/bin/setpriv',
