@@ -125,9 +125,9 @@ function gapOf({ calls }: Writer): number {
 
 function write(once: () => Promise<number>): Writer {
   const calls: Call[] = []
-  let isOver = false
+  const stopping = new AbortController()
   const run = async () => {
-    while (!isOver) {
+    while (!stopping.signal.aborted) {
       const began = performance.now()
       const status = await once()
       const ended = performance.now()
@@ -139,7 +139,7 @@ function write(once: () => Promise<number>): Writer {
   return {
     calls,
     async stop() {
-      isOver = true
+      stopping.abort()
       await running
     },
   }

@@ -232,7 +232,7 @@ export async function startCluster(folder: string): Promise<Cluster> {
       const from = await primary()
       await tellNode(from.restPort, 'POST', '/switchover', { leader: from.name })
     },
-    restart: async ({ restPort }) => void (await tellNode(restPort, 'POST', '/restart', {})),
+    restart: ({ restPort }) => tellNode(restPort, 'POST', '/restart', {}),
     kill: async ({ name }) => running.get(name)!.end(),
     start,
     freeze: (node) => signal(node, 'SIGSTOP'),
