@@ -5,7 +5,7 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { createWriteStream, mkdtempSync, readdirSync, readFileSync } from 'node:fs'
+import { createWriteStream, existsSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs'
 import { chown, mkdir, rm, writeFile } from 'node:fs/promises'
 import { request, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
@@ -253,46 +253,43 @@ export async function startCluster(folder: string): Promise<Cluster> {
 
 type Running = { readonly child: ChildProcess; readonly end: () => Promise<void> }
 
-const APART = ['--mount', '--pid', '--fork', '--mount-proc']
+/** The first process ends with `unshare`, and takes all others of the namespace with it. */
+const APART = ['--mount', '--pid', '--fork', '--kill-child', '--mount-proc']
 
-/** Patroni's threads and Postgres want shared memory, which the folder has none of. */
-const WITH_MEMORY = 'mount -t tmpfs -o mode=1777 tmpfs /dev/shm && exec "$@"'
+/**
+ * Patroni's threads and Postgres want shared memory, which the folder has none of. The shell stays: whoever becomes another user
+ * no longer ends with its parent.
+ */
+const WITH_MEMORY = 'mount -t tmpfs -o mode=1777 tmpfs /dev/shm && "$@"; exit'
 
-/** In a PID namespace, whose first process takes all others with it. */
+/** In a PID namespace, which goes as a whole. */
 function startApart(folder: string, command: readonly string[], log: string): Running {
   const child = spawn(
     'unshare',
     [...APART, '--root', folder, '--', '/bin/sh', '-c', WITH_MEMORY, 'sh', ...command],
     { stdio: ['ignore', 'pipe', 'pipe'] },
   )
+  const letGo = endWithUs(child.pid!)
   const lines = createWriteStream(log, { flags: 'a' })
   child.stdout.pipe(lines, { end: false })
   child.stderr.pipe(lines, { end: false })
-  const first = firstOf(child.pid!)
-  const letGo = first.then((pid) => (pid === undefined ? () => {} : endWithUs(pid)))
   const exited = new Promise<void>((resolve, reject) => {
     child.once('error', reject)
-    child.once('exit', () => resolve())
+    child.once('exit', () => {
+      letGo()
+      resolve()
+    })
   })
   return {
     child,
     async end() {
-      const pid = await first
-      if (child.exitCode === null && pid !== undefined) process.kill(pid, 'SIGKILL')
+      const all = descendants(child.pid!)
+      child.kill('SIGKILL')
       await exited
-      ;(await letGo)()
+      // Their ports and files are free once they are gone.
+      for (const pid of all) while (existsSync(`/proc/${pid}`)) await sleep(10)
     },
   }
-}
-
-/** The child of `unshare`, once it is there. */
-async function firstOf(pid: number): Promise<number | undefined> {
-  for (let looks = 0; looks < 500; looks++) {
-    const [child] = descendants(pid)
-    if (child !== undefined) return child
-    await sleep(10)
-  }
-  return undefined
 }
 
 /** Children first come before their own. */
