@@ -165,7 +165,7 @@ describe.each(MODES)('$mode', ({ mode, isSynchronous }) => {
     const result = {
       of500: seenOf(({ status }) => status === 500),
       dishonest: tally(answers.filter((answer) => !isHonest(answer)).map(wordsOf)),
-      cameBack: tally([...seen.cameBack, ...settled.cameBack]),
+      cameBack: tally([...seen.cameBack].map(({ kind }) => kind)),
       chainsEnded: seen.chains.filter(({ isEnded }) => isEnded).length,
       ticketsLost: settled.ticketsLost,
       ticketsTwice: settled.ticketsTwice,
@@ -184,7 +184,7 @@ describe.each(MODES)('$mode', ({ mode, isSynchronous }) => {
         `${inSeconds(gapOf(answers, 'me', from))} / ${inSeconds(gapOf(answers, 'tickets', from))}`,
         `${seen.tickets.length}, ${settled.ticketsLost}`,
         `${seen.lines.length}, ${settled.linesLost}`,
-        `${seen.revoked.length}, ${result.cameBack.length}`,
+        `${seen.revoked.length}, ${seen.cameBack.size}`,
         `${seen.chains.length}, ${result.chainsEnded}`,
       ),
     )

@@ -34,17 +34,16 @@ export type Seen = {
   readonly revoked: readonly Credential[]
   readonly chains: readonly Chain[]
   /** Let in after the answer that it is ended. */
-  readonly cameBack: readonly string[]
+  readonly cameBack: ReadonlySet<Credential>
 }
 
 export type ClusterLoad = Load & {
   readonly seen: Seen
-  /** What of it the database still has, and who is let in, asked at each process. */
+  /** What of it the database still has; and whoever is ended is tried once more at each process. */
   readonly settle: () => Promise<{
     ticketsLost: number
     ticketsTwice: number
     linesLost: number
-    cameBack: string[]
   }>
 }
 
@@ -128,7 +127,7 @@ export async function startClusterLoad(
   const tickets: string[] = []
   const lines: string[] = []
   const revoked: Credential[] = []
-  const cameBack: string[] = []
+  const cameBack = new Set<Credential>()
 
   async function ask(lane: string, asked: Request): Promise<Told> {
     const began = performance.now()
@@ -200,7 +199,7 @@ export async function startClusterLoad(
         const one = revoked[probed++ % Math.max(1, revoked.length)]
         if (!one) return
         const { status, text } = await ask('revoked', use(one))
-        if (status >= 200 && status < 300) cameBack.push(one.kind)
+        if (status >= 200 && status < 300) cameBack.add(one)
         else if (status !== 401) throw new Error(`${status} ${text}`)
       },
     },
@@ -237,18 +236,17 @@ export async function startClusterLoad(
     async settle() {
       const titles = (await all(`${ofApp}/tickets`, 'tickets')).map(({ title }) => title!)
       const texts = new Set((await all(`${ofApp}/logs`, 'lines')).map(({ text }) => text!))
-      const again: string[] = []
       for (const port of front.ports) {
         for (const one of revoked) {
-          const { status } = await front.send(use(one), port)
-          if (status !== 401) again.push(`${one.kind} ${status}`)
+          const { status, text } = await front.send(use(one), port)
+          if (status >= 200 && status < 300) cameBack.add(one)
+          else if (status !== 401) throw new Error(`${one.kind} that is ended: ${status} ${text}`)
         }
       }
       return {
         ticketsLost: tickets.filter((title) => !titles.includes(title)).length,
         ticketsTwice: titles.length - new Set(titles).size,
         linesLost: lines.filter((line) => !texts.has(line)).length,
-        cameBack: again,
       }
     },
   }
