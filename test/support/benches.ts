@@ -4,7 +4,8 @@ import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { buildServer } from '../../scripts/build-server.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 export const BENCHES = join(ROOT, 'bench', 'run.ts')
@@ -52,9 +53,11 @@ const run = promisify(execFile)
 
 /** In three files, so that each third of the long tests has some of them. */
 export function testBenches(benches: Says): void {
-  // Some build it; whatever runs after this file is to run from the sources, as before.
+  // Each of them starts several servers, from the bundle with a fraction of the work. Whatever runs after this file is to run
+  // from the sources, as before.
   const bundle = join(ROOT, 'dist', 'server')
   const hadBundle = existsSync(bundle)
+  beforeAll(() => buildServer())
   afterAll(() => {
     if (!hadBundle) rmSync(bundle, { recursive: true, force: true })
   })
