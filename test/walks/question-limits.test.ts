@@ -1,7 +1,7 @@
 /** How many questions an organization may ask: counted to the last one, for all processes together. */
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest'
 import { sql } from '../../db/drizzle.ts'
-import { fetchDataSourceRow, queryDataSource } from '../../src/contracts/data-sources.ts'
+import { fetchDataSourceRow, queryDataSource, searchDataSources } from '../../src/contracts/data-sources.ts'
 import { answerTo } from '../support/answers.ts'
 import {
   configurationOf,
@@ -126,21 +126,29 @@ const TABLE = {
   configuration: configurationOf([entry('t')]),
 }
 
-test('a question takes four statements: who asks, the source with its count, the count, the activity', async () => {
-  const { sourceId } = await makeSource(org, { name: 'counted', ...TABLE })
-  const query = () => org.owner.call(queryDataSource, { source_id: sourceId, query: 'x' })
-  await query()
-  const statements = await statementsDuring(system.db, query)
-  expect(statements.filter((text) => /"question_counts"/.test(text))).toHaveLength(2)
-  expect(statements.filter((text) => /"data_sources"/.test(text))).toHaveLength(1)
-  expect(statements).toHaveLength(4)
-})
+/** Of one source, and of all of a list. */
+const ASKED = {
+  query: (source_id: string, query: string) => org.owner.call(queryDataSource, { source_id, query }),
+  search: (id: string, query: string) => org.owner.call(searchDataSources, { sources: [id], query }),
+}
 
-test.runIf(inject('engine') === 'postgres')(
-  'far from the limit the search goes on while the question is counted, near to it the search waits',
-  async () => {
+test.each(Object.entries(ASKED))(
+  'a question takes four statements: who asks, the source with its count, the count, the activity: %s',
+  async (_, asking) => {
+    const { sourceId } = await makeSource(org, { name: 'counted', ...TABLE })
+    await asking(sourceId, 'x')
+    const statements = await statementsDuring(system.db, () => asking(sourceId, 'x'))
+    expect(statements.filter((text) => /"question_counts"/.test(text))).toHaveLength(2)
+    expect(statements.filter((text) => /"data_sources"/.test(text))).toHaveLength(1)
+    expect(statements).toHaveLength(4)
+  },
+)
+
+test.runIf(inject('engine') === 'postgres').each(Object.entries(ASKED))(
+  'far from the limit the search goes on while the question is counted, near to it the search waits: %s',
+  async (name, asking) => {
     const { sourceId } = await makeSource(org, { name: 'meanwhile', ...TABLE })
-    const query = (text: string) => org.owner.call(queryDataSource, { source_id: sourceId, query: text })
+    const query = (text: string) => asking(sourceId, text)
     toBeginOf(60)
     for (let n = 0; n < 4; n++) await query('first')
     const whileLocked = (text: string) =>
@@ -150,10 +158,10 @@ test.runIf(inject('engine') === 'postgres')(
         await untilLocked(system.db, 1)
         return { answer, wasEmbedded: embedded.includes(text) }
       })
-    const far = await whileLocked('far')
+    const far = await whileLocked(`far: ${name}`)
     expect((await far.answer).count).toBe(1)
     expect(far.wasEmbedded).toBe(true)
-    const near = await whileLocked('near')
+    const near = await whileLocked(`near: ${name}`)
     expect(near.wasEmbedded).toBe(false)
     expect((await near.answer).count).toBe(1)
   },

@@ -69,21 +69,26 @@ export const isAskable = (orgId: string, role: Role) =>
     hasMinimumRoleUpTo(role),
   )
 
-/** All of them, or those of a list; one that may not be asked does not exist. */
+export type AskableSources = {
+  readonly sources: readonly SourceRow[]
+  readonly counts: QuestionCounts | null
+}
+
+/** All of them, or those of a list, with the counts as above; one that may not be asked does not exist. */
 export async function listAskable(
   db: Handle,
   { orgId, role, sources }: MemberPrincipal,
   ids: readonly string[] | undefined,
-): Promise<readonly SourceRow[]> {
-  const rows = await db
-    .select()
-    .from(dataSources)
+): Promise<AskableSources> {
+  const found = await withCounts(db)
     .where(and(isAskable(orgId, role), sources === null ? undefined : inArray(dataSources.id, [...sources])))
     .orderBy(asc(dataSources.name))
-  if (ids === undefined) return rows
+  const rows = found.map(({ source }) => source)
+  const counts = found[0]?.counts ?? null
+  if (ids === undefined) return { sources: rows, counts }
   const requested = ids.map((id) => rows.find((row) => row.id === id || sourceIdOf(row.name) === id))
   if (requested.some((row) => row === undefined)) throw notFound()
-  return [...new Set(requested)].filter((row) => row !== undefined)
+  return { sources: [...new Set(requested)].filter((row) => row !== undefined), counts }
 }
 
 /** What a person can choose from on the consent page. At most 100 are exposed, so there is one page. */

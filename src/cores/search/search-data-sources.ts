@@ -17,7 +17,7 @@ import { listAskable } from './askable-sources.ts'
 import { truncateAnswer } from './truncate-answer.ts'
 import { createHandle } from './row-handle.ts'
 import { mergeHits } from './merge-hits.ts'
-import { countQuestion } from './question-limits.ts'
+import { whileCounting } from './question-limits.ts'
 import { recordingActivity } from '../activity/index.ts'
 
 /** Each may open a database of its own. */
@@ -29,35 +29,45 @@ export const searchDataSources =
     recordingActivity(deps, principal, query, async (trace) => {
       const member = requireMember(principal)
       trace.name = 'search'
-      const isAskable = await listAskable(deps.db, member, sources)
-      await countQuestion(deps, member.orgId)
-      const searchable = isAskable.filter(({ configuration }) => configuration !== null)
-      const embedOnce = onceEach((model) => deps.models.embed(member.orgId, model, query))
-      const unavailable: { source_id: string; reason: string }[] = []
-      const lists = await mapConcurrently(searchable, async (source) => {
-        try {
-          const vectors = await embedQuestion(embedOnce, entriesOf(source))
-          return await searchSource(deps, source, vectors, { query, top_k })
-        } catch (error) {
-          // Of the organization, not of a source.
-          if (error instanceof ServiceError && error.code === 'RATE_LIMITED') throw error
-          deps.log.warn('a data source could not be searched', {
-            source: source.id,
-            org: source.orgId,
-            error,
-          })
-          unavailable.push({ source_id: sourceIdOf(source.name), reason: reasonOf(error) })
-          return []
-        }
-      })
+      const { sources: askable, counts } = await listAskable(deps.db, member, sources)
+      const { lists, unavailable } = await whileCounting(deps, member.orgId, counts, () =>
+        searchSources(deps, member.orgId, askable, { query, top_k }),
+      )
       const missing = unavailable.length === 0 ? {} : { unavailable: unavailable.toSorted(byId) }
       const room = ANSWER_MAX_BYTES - Buffer.byteLength(JSON.stringify(missing))
-      const result = truncateAnswer(mergeHits(lists.flat(), top_k), room)
+      const result = truncateAnswer(mergeHits(lists, top_k), room)
       const answer = { ...result, ...missing }
       trace.hits = result.count
       trace.answer = JSON.stringify(answer)
       return answer
     })
+
+type Question = { readonly query: string; readonly top_k: number }
+type Found = { lists: RankedLists; unavailable: { source_id: string; reason: string }[] }
+
+async function searchSources(
+  deps: SearchDeps,
+  orgId: string,
+  askable: readonly SourceRow[],
+  question: Question,
+): Promise<Found> {
+  const searchable = askable.filter(({ configuration }) => configuration !== null)
+  const embedOnce = onceEach((model) => deps.models.embed(orgId, model, question.query))
+  const unavailable: Found['unavailable'] = []
+  const lists = await mapConcurrently(searchable, async (source) => {
+    try {
+      const vectors = await embedQuestion(embedOnce, entriesOf(source))
+      return await searchSource(deps, source, vectors, question)
+    } catch (error) {
+      // Of the organization, not of a source.
+      if (error instanceof ServiceError && error.code === 'RATE_LIMITED') throw error
+      deps.log.warn('a data source could not be searched', { source: source.id, org: source.orgId, error })
+      unavailable.push({ source_id: sourceIdOf(source.name), reason: reasonOf(error) })
+      return []
+    }
+  })
+  return { lists: lists.flat(), unavailable }
+}
 
 const byId = (a: { source_id: string }, b: { source_id: string }): number =>
   a.source_id < b.source_id ? -1 : 1
@@ -82,7 +92,7 @@ async function searchSource(
   deps: SearchDeps,
   source: SourceRow,
   vectors: Vectors,
-  { query, top_k }: { query: string; top_k: number },
+  { query, top_k }: Question,
 ): Promise<RankedLists> {
   const lists = await withDatabaseCheck(deps, source, () =>
     searchEntries(deps, source, entriesOf(source), vectors, { query, filters: [], top_k }),
