@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type * as z from 'zod'
 import { and, eq } from 'drizzle-orm'
+import type { Handle } from '../../db/connect.ts'
 import { appMembers, memberships, passwords, users } from '../../db/schema.ts'
 import { argon2Passwords } from '../../src/adapters/passwords/argon2.ts'
 import type { AppRole } from '../../src/contracts/apps.ts'
@@ -12,6 +13,8 @@ import { whoAmI } from '../../src/contracts/people.ts'
 import type { Role } from '../../src/contracts/roles.ts'
 import { signInWithPassword } from '../../src/contracts/sessions.ts'
 import { createApiToken } from '../../src/contracts/tokens.ts'
+import { issueSessionToken } from '../../src/cores/identity/issue-session-token.ts'
+import { startSession } from '../../src/cores/identity/start-session.ts'
 import type { TestSystem } from './system.ts'
 
 export const unique = (word: string): string => `${word}-${randomBytes(5).toString('hex')}`
@@ -36,9 +39,25 @@ export async function makePerson(
   const now = system.clock.now()
   const userId = makeId('usr', now.getTime())
   const emailVerifiedAt = (given.verified ?? true) ? now : null
-  await system.db.insert(users).values({ id: userId, email, emailVerifiedAt, name, createdAt: now })
-  await system.db.insert(passwords).values({ userId, email, hash: await passwordHash, changedAt: now })
-  return { userId, email, name, ...(await signedIn(system, email)) }
+  const hash = await passwordHash
+  const insert = async (db: Handle) => {
+    await db.insert(users).values({ id: userId, email, emailVerifiedAt, name, createdAt: now })
+    await db.insert(passwords).values({ userId, email, hash, changedAt: now })
+  }
+  const { auth } = system.system
+  // Who signs in with an address of a domain joins its organization; and a vendor's sessions are made there.
+  if (!auth || system.isHosted || given.email !== undefined) {
+    await insert(system.db)
+    return { userId, email, name, ...(await signedIn(system, email)) }
+  }
+  // A session as a sign-in makes it, at a third of the time: every test makes people.
+  const { sessionId } = await system.db.transaction(async (tx) => {
+    await insert(tx)
+    const actor = { kind: 'user' as const, userId, userName: name, requestId: unique('req') }
+    return startSession(tx, auth, actor, { signedInBy: 'password', device: 'a program' })
+  })
+  const { token } = await issueSessionToken(system.db, auth, sessionId)
+  return { userId, email, name, token, call: system.as({ token }) }
 }
 
 /** Another session of the same person. */
