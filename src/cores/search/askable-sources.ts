@@ -69,7 +69,7 @@ export const isAskable = (orgId: string, role: Role) =>
     hasMinimumRoleUpTo(role),
   )
 
-export type AskableSources = {
+type AskableSources = {
   readonly sources: readonly SourceRow[]
   readonly counts: QuestionCounts | null
 }
