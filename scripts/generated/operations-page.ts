@@ -18,13 +18,15 @@ counts, and those are \`local\`; "may be old": it may be read from \`DATABASE_RE
 
 ${table(
   ['Operation', 'Method', 'Path', 'Access', 'Scope', 'Changes'],
-  (OPERATIONS as readonly Operation[]).map(({ name, http, access, scope, readOnly, durability, mayBeOld }) => [
-    name,
-    http.method.toUpperCase(),
-    `\`${http.path}\``,
-    access,
-    scope ?? '',
-    readOnly && durability === 'local' ? (mayBeOld ? 'may be old' : '') : durability,
-  ]),
+  (OPERATIONS as readonly Operation[]).map(
+    ({ name, http, access, scope, readOnly, durability, mayBeOld }) => [
+      name,
+      http.method.toUpperCase(),
+      `\`${http.path}\``,
+      access,
+      scope ?? '',
+      readOnly && durability === 'local' ? (mayBeOld ? 'may be old' : '') : durability,
+    ],
+  ),
 )}
 `

@@ -89,6 +89,8 @@ type List = {
   next?: string | undefined
   /** Rows of all pages. */
   total?: number | undefined
+  /** Seconds, of what was read from a standby. */
+  age?: number | undefined
   after?: Content
 }
 
@@ -96,7 +98,7 @@ type List = {
 export function listCard(c: PageContext, list: List) {
   const { title, label = '', filters, caption, columns, rows, empty, after } = list
   const body = html`${filters && filterForm(c, label, filters)}
-    ${rows.length === 0 ? empty : table(caption, columns, rows)} ${'next' in list ? pager(c, rows.length, { next_cursor: list.next, total: list.total }) : rowCount(rows.length)} ${after}`
+    ${rows.length === 0 ? empty : table(caption, columns, rows)} ${'next' in list ? pager(c, rows.length, { next_cursor: list.next, total: list.total, age_seconds: list.age }) : rowCount(rows.length)} ${after}`
   return title === undefined
     ? html`<div class="card card-list">${body}</div>`
     : card(title, body, undefined, 'card-list')

@@ -9,9 +9,14 @@ const linkOf = (page: string, label: string): string =>
 const countOf = (page: string): string => /pager-count">([^<]*)/.exec(page)?.[1] ?? ''
 
 /** The pager of one request, without a page around it. */
-async function pagerAt(path: string, next: string | undefined, total?: number): Promise<string> {
+async function pagerAt(
+  path: string,
+  next: string | undefined,
+  total?: number,
+  age?: number,
+): Promise<string> {
   const app = new Hono<ConsoleEnv>().get('*', async (c) =>
-    c.html((await pager(c, 50, { next_cursor: next, total })) ?? ''),
+    c.html((await pager(c, 50, { next_cursor: next, total, age_seconds: age })) ?? ''),
   )
   return (await app.request(path)).text()
 }
@@ -48,4 +53,9 @@ test('nonsense in the way back is left out, and no link leaves the page', async 
 
 test('as many as are counted means so many or more', async () => {
   expect(countOf(await pagerAt('/list', 'n', COUNT_MAX))).toBe('1–50 of 10,000+')
+})
+
+test('what was read from a standby says how old it is', async () => {
+  expect(countOf(await pagerAt('/list', 'n', 500, 3))).toBe('1–50 of 500, up to 3 seconds old')
+  expect(countOf(await pagerAt('/list', undefined, undefined, 1))).toBe('50 in total, up to 1 second old')
 })

@@ -4,7 +4,12 @@ import { COUNT_MAX, PAGE_DEFAULT } from '../contracts/limits.ts'
 import { linkButton } from '../pages/parts.ts'
 import type { PageContext } from './context.ts'
 
-type Paged = { next_cursor?: string | undefined; total?: number | undefined }
+type Paged = {
+  next_cursor?: string | undefined
+  total?: number | undefined
+  /** Of what was read from a standby. */
+  age_seconds?: number | undefined
+}
 
 /** Longer addresses are refused somewhere on the way; older pages are then reached from the first one. */
 const BACK_MAX_CHARACTERS = 2_000
@@ -13,7 +18,12 @@ const BACK_MAX_CHARACTERS = 2_000
  * A cursor leads forward only, so the address also carries the cursors of the pages passed on the way here. "Previous" is
  * thus the page that somebody came from, with the rows it began with, though new ones have arrived at the top meanwhile.
  */
-export function pager(c: PageContext, rows: number, { next_cursor, total }: Paged, name = 'cursor') {
+export function pager(
+  c: PageContext,
+  rows: number,
+  { next_cursor, total, age_seconds: age }: Paged,
+  name = 'cursor',
+) {
   const url = new URL(c.req.url)
   const cursor = c.req.method === 'GET' ? url.searchParams.get(name) : null
   if (cursor === null && rows === 0) return null
@@ -33,7 +43,8 @@ export function pager(c: PageContext, rows: number, { next_cursor, total }: Page
   }
   const previous = back.at(-1)
   const isFar = number > 2 && previous === undefined
-  const count = rangeText(before, rows, all)
+  const isOld = age === undefined ? '' : `, up to ${age} ${age === 1 ? 'second' : 'seconds'} old`
+  const count = rangeText(before, rows, all) + isOld
   if (cursor === null && next_cursor === undefined) return html`<p class="pager pager-count">${count}</p>`
   const label = name === 'cursor' ? 'Pagination' : `Pagination of ${name.replaceAll('_', ' ')}`
   return html`<nav class="pager" aria-label="${label}">

@@ -89,6 +89,7 @@ async function showActivity(c: PageContext) {
         empty: emptyList(c, type),
         next: list.next_cursor,
         total: list.total,
+        age: list.age_seconds,
       })}`,
   })
 }

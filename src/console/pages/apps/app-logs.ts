@@ -120,7 +120,7 @@ const filterFields = (
 
 const VIEW_BODIES: Record<View, (c: PageContext, filters: Filters) => Promise<Content>> = {
   async lines(c, filters) {
-    const { lines, next_cursor } = await sessionOf(c).call(listLogs, {
+    const { lines, next_cursor, age_seconds } = await sessionOf(c).call(listLogs, {
       alias: aliasOf(c),
       level: filters.level,
       text: filters.text,
@@ -131,12 +131,12 @@ const VIEW_BODIES: Record<View, (c: PageContext, filters: Filters) => Promise<Co
     return html`<div class="card card-list">
       ${filterForm(c, 'Filter log lines', filterFields(filters, { search: true, since: true }))}
       ${lines.length === 0 ? notFoundState(c) : html`<ol class="log" aria-label="Log lines, newest first">${lines.map(lineItem(c))}</ol>`}
-      ${pager(c, lines.length, { next_cursor })}
+      ${pager(c, lines.length, { next_cursor, age_seconds })}
     </div>`
   },
 
   async groups(c, filters) {
-    const { groups, next_cursor } = await sessionOf(c).call(listLogGroups, {
+    const { groups, next_cursor, age_seconds } = await sessionOf(c).call(listLogGroups, {
       alias: aliasOf(c),
       level: filters.level,
       since: sinceOf(c, filters.window),
@@ -150,6 +150,7 @@ const VIEW_BODIES: Record<View, (c: PageContext, filters: Filters) => Promise<Co
       rows: groups.map(groupRow(c, filters)),
       empty: notFoundState(c),
       next: next_cursor,
+      age: age_seconds,
     })
   },
 

@@ -32,7 +32,7 @@ async function showAudit(c: PageContext) {
   const session = sessionOf(c)
   const org_id = organizationOf(c).id
   const filters = readFilters(c.req.query())
-  const [{ audit, next_cursor, total }, { members }] = await Promise.all([
+  const [{ audit, next_cursor, total, age_seconds }, { members }] = await Promise.all([
     session.call(listAudit, {
       org_id,
       ...asInput(filters),
@@ -61,6 +61,7 @@ async function showAudit(c: PageContext) {
       ),
       next: next_cursor,
       total,
+      age: age_seconds,
     }),
   })
 }

@@ -34,7 +34,7 @@ const OWN_PARAMETERS = ['after', 'part', 'live']
 export function deliveryTable(
   c: PageContext,
   filters: Filters,
-  { deliveries, next_cursor, total }: Page,
+  { deliveries, next_cursor, total, age_seconds }: Page,
   integrations: readonly Integration[],
 ) {
   return listCard(c, {
@@ -46,6 +46,7 @@ export function deliveryTable(
     empty: emptyList(c),
     next: next_cursor,
     total,
+    age: age_seconds,
   })
 }
 
