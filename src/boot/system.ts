@@ -121,7 +121,7 @@ async function build(
 
   const replica = await openOld(config, connection, closing)
   const unsettled = connection && closing(keepUnsettledEndings({ db: connection.db, ...observed }))
-  const observation = { ...observed, ...(unsettled && { untilEnded: unsettled.untilEnded }) }
+  const observation = { ...observed, ...(unsettled && { untilEnded: () => unsettled.untilEnded() }) }
 
   const running = new Map<ServiceName, Running>()
   const shared = share({

@@ -16,7 +16,7 @@ import { endAgain } from './end-again.ts'
 
 const PAUSE_MS = 100
 
-export type UnsettledEndings = {
+type UnsettledEndings = {
   /** Resolves when all of them are done, or says that the database is away; undefined when there are none, as nearly always. */
   untilEnded(): Promise<void> | undefined
   close(): Promise<void>

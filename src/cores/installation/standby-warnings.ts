@@ -3,7 +3,7 @@ import type { Handle } from '../../../db/connect.ts'
 import { sql } from '../../../db/drizzle.ts'
 
 /** Without one that commits wait for, whatever the last ones were is gone with the server. */
-export const NO_SYNCHRONOUS_STANDBY =
+const NO_SYNCHRONOUS_STANDBY =
   'The database has a standby, and no commit waits for it (synchronous_standby_names is empty): a failover can lose the last changes, and what was revoked by them works again'
 
 export async function standbyWarnings(db: Handle): Promise<readonly string[]> {
