@@ -258,7 +258,6 @@ export const deliveries = pgTable(
   'deliveries',
   {
     orgId: orgId(),
-    /** Sent along, the same on every attempt, so that a receiver recognizes a repetition. */
     id: text('id').notNull(),
     eventId: text('event_id').notNull(),
     /** Beside the event, because the ledger is filtered by them. */

@@ -123,7 +123,7 @@ export const NOT_SENT_BY_CHOICE: readonly DeliveryReason[] = [
 /** interface.md, the ledger's three outcomes; an attempt without an answer yet has none. */
 const OUTCOMES = ['sent', 'failed', 'dropped'] as const
 
-/** decisions, 11: identifiers only; `id` is the delivery's, the same on every attempt. */
+/** decisions, 11: identifiers only; `id` comes from event, target and replay, and is the same on every attempt. */
 export const ThinNotification = z.strictObject({
   id: z.string(),
   type: z.string(),
@@ -137,7 +137,7 @@ export const ThinNotification = z.strictObject({
 export type ThinNotification = z.output<typeof ThinNotification>
 
 const Delivery = z.object({
-  id: z.string().describe('The id that receivers see.'),
+  id: z.string(),
   event_id: z.string(),
   type: z.string(),
   subject: z.string(),

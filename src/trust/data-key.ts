@@ -13,6 +13,7 @@ export type DataPurpose =
   | 'run-identity'
   | 'agent-runner'
   | 'endings-journal'
+  | 'received-id'
 
 export type Sealer = {
   /** `context` names the row that the sealed text belongs to: moved to another row it does not open. */

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { connect, type Connection } from '../../db/connect.ts'
+import { connect } from '../../db/connect.ts'
 import { migrate } from '../../db/migrate.ts'
 import { readMigrations } from '../../db/read-migrations.ts'
 import { createAppToken, revokeAppToken, rotateAppToken } from '../../src/contracts/app-tokens.ts'
@@ -21,17 +21,12 @@ import { changePassword, whoAmI } from '../../src/contracts/people.ts'
 import { signInWithPassword, signOut } from '../../src/contracts/sessions.ts'
 import { revokeApiToken, rotateApiToken } from '../../src/contracts/tokens.ts'
 import { recordRestore } from '../../src/cores/endings/index.ts'
-import {
-  newAssistant,
-  preRegistered,
-  startListeningSystem,
-  tokensIn,
-  whoami,
-  type ListeningSystem,
-} from '../support/assistant.ts'
-import { renew, signInCli, tokensOf } from '../support/cli-login.ts'
+import { newAssistant, preRegistered, startListeningSystem, tokensIn, whoami } from '../support/assistant.ts'
+import { freePort } from '../support/free-port.ts'
+import { askCli, renew, signInCli, tokensOf } from '../support/cli-login.ts'
 import { makeApiToken, makeMember, makeOrganization, PASSWORD, signedIn, unique } from '../support/make.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { startSystem, type TestSystem } from '../support/system.ts'
 
 let server: TestPostgres
 let folder: string
@@ -60,16 +55,29 @@ beforeEach(() => {
   }
 })
 
-type Process = ListeningSystem & { readonly connection: Connection; readonly end: () => Promise<void> }
+type Process = TestSystem & {
+  /** Where it listens: of two with the same address, as behind a proxy, the first does. */
+  readonly origin: string | undefined
+  readonly end: () => Promise<void>
+}
 
-async function startProcess(journal: string | undefined): Promise<Process> {
+let port = ''
+beforeAll(async () => {
+  port = String(await freePort())
+})
+
+async function startProcess(journal: string | undefined, listens = true): Promise<Process> {
   const connection = await connect({ url: server.url })
   const env = {
     ...secrets,
+    PORT: port,
+    STOP_SECONDS: '0',
+    TRUSTED_PROXIES: '127.0.0.1',
     SVC_SERVICES: 'api-gateway,auth-service,mcp-server,deploy-api',
     ...(journal !== undefined && { ENDINGS_JOURNAL: join(folder, journal) }),
   }
-  const system = await startListeningSystem(env, { connection }).catch(async (error: unknown) => {
+  const starting = listens ? startListeningSystem(env, { connection }) : startSystem(env, { connection })
+  const system: TestSystem & { origin?: string } = await starting.catch(async (error: unknown) => {
     await connection.close()
     throw error
   })
@@ -81,14 +89,18 @@ async function startProcess(journal: string | undefined): Promise<Process> {
     await connection.close()
   }
   stops.push(end)
-  return { ...system, db: connection.db, connection, end }
+  return { ...system, origin: system.origin, db: connection.db, end }
 }
 
+const startFirst = async (journal: string | undefined) => (await startProcess(journal)) as ListeningProcess
+
 const promiseOf = async (process: Process) =>
-  ((await (await fetch(`${process.origin}/readyz`)).json()) as { endings?: string }).endings
+  ((await (await process.fetch('/readyz')).json()) as { endings?: string }).endings
+
+type ListeningProcess = Process & { readonly origin: string }
 
 /** Everything of one organization that can be used, each with how to end it. */
-async function furnish(system: Process) {
+async function furnish(system: ListeningProcess) {
   const org = await makeOrganization(system)
   const [leaver, signer, changer] = [
     await makeMember(system, org, 'viewer'),
@@ -116,10 +128,12 @@ async function furnish(system: Process) {
       (error: { code?: string }) => error.code ?? String(error),
     )
   const pushing = (value: string, at: Process) =>
-    statusOf(at.as({ token: value })(pushLogs, { alias, lines: [{ message: 'hello' }] } as never))
+    statusOf(
+      at.as({ token: value })(pushLogs, { alias, body: Buffer.from('{"level":"info","text":"up"}\n') }),
+    )
   const as = (value: string, at: Process) => statusOf(at.as({ token: value })(whoAmI, {}))
-  const mcp = async (value: string, at: Process) => {
-    const { status } = await whoami(at, value)
+  const mcp = async (value: string, origin: string) => {
+    const { status } = await whoami({ origin }, value)
     return status === 200 ? 'let in' : status === 401 ? 'UNAUTHENTICATED' : 'UNAVAILABLE'
   }
   /** Whether each is still let in, asked of this process. */
@@ -130,7 +144,7 @@ async function furnish(system: Process) {
     appToken: await pushing(app.token, at),
     rotatedAppToken: await pushing(rotatedApp.token, at),
     cliLogin: await as(cli.access, at),
-    grant: await mcp(grant.access, at),
+    ...(at.origin !== undefined && { grant: await mcp(grant.access, at.origin) }),
     tokenOfMember: await as(theirs.token, at),
     password: await statusOf(at.as()(signInWithPassword, { email: changer.email, password: PASSWORD })),
   })
@@ -147,10 +161,7 @@ async function furnish(system: Process) {
     const login = await renew(by, cli.refresh)
     const { access } = tokensOf(by, login.body)
     await by.as({ token: access })(whoAmI, {})
-    await fetch(`${by.origin}/oauth/cli/revoke`, {
-      method: 'POST',
-      body: new URLSearchParams({ token: String(login.body['refresh_token']), client_id: 'svc' }),
-    })
+    await askCli(by, 'revoke', { token: String(login.body['refresh_token']) })
     const newApi = await owner(rotateApiToken, { token_id: rotated.id, overlap_hours: 0 })
     const newApp = await owner(rotateAppToken, { alias, token_id: rotatedApp.id, overlap_hours: 0 })
     return { newApiToken: newApi.token, newAppToken: newApp.token }
@@ -192,7 +203,7 @@ test.each(['promoted', 'copied'] as const)(
   'with a journal that they share, nothing that was ended comes back (%s)',
   async (how) => {
     const journal = unique('shared')
-    const [one, two] = [await startProcess(journal), await startProcess(journal)]
+    const [one, two] = [await startFirst(journal), await startProcess(journal, false)]
     const [ended, living] = [await furnish(one), await furnish(one)]
     expect(all(await ended.ask(two))).toEqual(new Set(['let in']))
     await server.save()
@@ -212,7 +223,7 @@ test.each(['promoted', 'copied'] as const)(
     expect(await ended.pushing(newAppToken, one)).toBe('let in')
     const { email } = ended.changer
     await one.as()(signInWithPassword, { email, password: ended.newPassword })
-    const late = await startProcess(journal)
+    const late = await startProcess(journal, false)
     expect(Object.values(await ended.ask(late))).not.toContain('let in')
     expect(await promiseOf(late)).toBe('shared journal')
     expect(await endedAgain(late, ended.org)).toHaveLength(again.length)
@@ -221,7 +232,7 @@ test.each(['promoted', 'copied'] as const)(
 
 test('with journals of their own, what only a process knows that is gone ends when that is back', async () => {
   const [mine, theirs] = [unique('own'), unique('own')]
-  const [one, two] = [await startProcess(mine), await startProcess(theirs)]
+  const [one, two] = [await startFirst(mine), await startProcess(theirs, false)]
   const [ofOne, ofTwo, living] = [await furnish(one), await furnish(one), await furnish(one)]
   await expect.poll(() => promiseOf(one)).toBe('own journals')
   await server.save()
@@ -232,12 +243,12 @@ test('with journals of their own, what only a process knows that is gone ends wh
   await server.failOver()
   expect(await comeBack(one, ofOne, living)).toEqual(new Set())
   expect(all(await ofTwo.ask(one))).toContain('let in')
-  await startProcess(theirs)
+  await startProcess(theirs, false)
   expect(Object.values(await ofTwo.ask(one))).not.toContain('let in')
 })
 
 test('without one nothing is promised, and that is said', async () => {
-  const one = await startProcess(undefined)
+  const one = await startFirst(undefined)
   const [ended, living] = [await furnish(one), await furnish(one)]
   expect(await promiseOf(one)).toBe('nothing')
   expect(one.logLines.join('')).toContain('may be undone by a failover')
@@ -251,7 +262,7 @@ test('without one nothing is promised, and that is said', async () => {
 
 test('who goes back on purpose says so, and nothing is ended again', async () => {
   const journal = unique('restored')
-  const one = await startProcess(journal)
+  const one = await startFirst(journal)
   const ended = await furnish(one)
   await server.save()
   await comeBack(one, ended, ended)
@@ -267,7 +278,7 @@ test('who goes back on purpose says so, and nothing is ended again', async () =>
 
 test('an ending that cannot be written to the journal is not acknowledged, and not done', async () => {
   const journal = unique('gone')
-  const one = await startProcess(journal)
+  const one = await startFirst(journal)
   const org = await makeOrganization(one)
   const token = await makeApiToken(one, org, org.owner)
   await rm(join(folder, journal), { recursive: true })
@@ -277,7 +288,7 @@ test('an ending that cannot be written to the journal is not acknowledged, and n
 })
 
 test('refresh chains whose last rotation was lost go on: of an agent, and of a login of the client', async () => {
-  const one = await startProcess(undefined)
+  const one = await startFirst(undefined)
   const org = await makeOrganization(one)
   const assistant = newAssistant(one, await preRegistered(one))
   const first = await assistant.connect(org.owner)

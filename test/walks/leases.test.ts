@@ -30,6 +30,7 @@ import { claimMessages, releaseClaims } from '../../src/cores/notifications/deli
 import { expireLeases } from '../../src/cores/notifications/index.ts'
 import { claimPipelineRun, endOverdueRuns, keepPipelineRun } from '../../src/cores/pipelines/index.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
+import { newTimeline, updateTimeline, wentBack } from '../../src/cores/endings/timeline.ts'
 import { handleInTurns } from '../../src/cores/work/index.ts'
 import { dataKeys } from '../../src/trust/data-key.ts'
 import { runIfDue } from '../../src/worker/loop.ts'
@@ -144,6 +145,25 @@ const succeeds = (work: Promise<unknown>): Promise<boolean> =>
       throw error
     },
   )
+
+/** The rows of a kind of work as they are now, and everything that a claim of it writes; forgets what comes after. */
+async function remember(table: PgTable): Promise<() => Promise<void>> {
+  const beside: readonly PgTable[] = [
+    tables.maintenanceRuns,
+    tables.pipelines,
+    tables.attempts,
+    tables.messageTargets,
+  ]
+  const saved = await Promise.all(
+    [table, ...beside].map(async (each) => [each, await database.db.select().from(each)] as const),
+  )
+  return async () => {
+    for (const [each, rows] of saved) {
+      await database.db.delete(each)
+      if (rows.length > 0) await database.db.insert(each).values(rows)
+    }
+  }
+}
 
 const ofApp = (orgId: string) =>
   ({ kind: 'app', orgId, userId: null, role: null, app: { id: `app-${orgId}` } }) as never
@@ -641,6 +661,25 @@ describe.each(Object.entries<Leased>(LEASED))('%s', (_, leased) => {
     await leased.expire(behind)
     expect((await leased.claim(ahead)) !== undefined).toBe(leased.becomes === 'free')
     expect(await lost.write()).toBe(false)
+  })
+
+  test('that a lost tail has forgotten is another’s, and whoever was given it before writes nothing', async () => {
+    await leased.make(ORG, 1)
+    const forget = await remember(leased.table)
+    const forgotten = (await leased.claim())!
+    await forget()
+    await database.db.transaction((tx) =>
+      updateTimeline(
+        tx,
+        (before) => wentBack(before, { timeline: null, changes: before.changes, now: now() }),
+        newTimeline(now()),
+      ),
+    )
+    const held = (await leased.claim())!
+    if (forgotten.renew) expect(await forgotten.renew()).toBe(false)
+    expect(await forgotten.write()).toBe(false)
+    if (held.renew) expect(await held.renew()).toBe(true)
+    expect(await held.write()).toBe(true)
   })
 
   test.runIf(leased.fairly)('of one organization does not wait for hundreds of another', async () => {

@@ -8,7 +8,7 @@ import type { Handler } from '../../contracts/operations.ts'
 import { requireAppWriter, type App } from '../apps/index.ts'
 import type { Storage } from '../dependencies.ts'
 import type { WithDirectory } from '../directory/index.ts'
-import { claimFirst, createWaits } from '../work/index.ts'
+import { claimFirst, createWaits, onTimeline } from '../work/index.ts'
 import { isDeployment, lockQueue, presentDeployment, type Deployment } from './deployment-rows.ts'
 import { followDeployment } from './follow-deployment.ts'
 import { runnerLease } from './lease.ts'
@@ -47,7 +47,14 @@ const claimNext = async (
     if (!next) return undefined
     const [claimed] = await tx
       .update(deployments)
-      .set({ state: 'running', runner, claimId, startedAt: clock(), ...runnerLease.taken() })
+      .set({
+        state: 'running',
+        runner,
+        claimId,
+        fence: await onTimeline(tx, next.fence),
+        startedAt: clock(),
+        ...runnerLease.taken(),
+      })
       // A cancellation does not wait for the queue.
       .where(and(isDeployment(next), eq(deployments.state, 'queued')))
       .returning()
@@ -59,10 +66,10 @@ const claimNext = async (
 async function findNext(
   db: Handle,
   { orgId, id: appId }: App,
-): Promise<{ orgId: string; id: string } | undefined> {
+): Promise<Pick<Deployment, 'orgId' | 'id' | 'fence'> | undefined> {
   const ofApp = and(eq(deployments.orgId, orgId), eq(deployments.appId, appId))
   const [next] = await db
-    .select({ orgId: deployments.orgId, id: deployments.id })
+    .select({ orgId: deployments.orgId, id: deployments.id, fence: deployments.fence })
     .from(deployments)
     .where(
       and(

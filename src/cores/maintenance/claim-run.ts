@@ -9,7 +9,7 @@ import { appHeads, appLeases, apps, maintenanceRuns } from '../../../db/schema.t
 import { AGENT_LIMITS } from '../../contracts/agent-tools.ts'
 import { MAINTENANCE_LEASE_SECONDS } from '../../contracts/limits.ts'
 import type { Storage } from '../dependencies.ts'
-import { claimFirst } from '../work/index.ts'
+import { claimFirst, onTimeline } from '../work/index.ts'
 import { appLease, isLeaseOf, type RunKey } from './lease.ts'
 import { isRun, type Run } from './run-rows.ts'
 
@@ -76,7 +76,7 @@ async function take(
 ): Promise<ClaimedRun | undefined> {
   // Another runner is at it, or somebody turns it off.
   const [free] = await tx
-    .select({ executionId: appLeases.executionId })
+    .select({ executionId: appLeases.executionId, fence: appLeases.fence })
     .from(appLeases)
     .where(isLeaseOf({ orgId, appId }))
     .for('update', { skipLocked: true })
@@ -87,7 +87,7 @@ async function take(
     .where(and(eq(appHeads.orgId, orgId), eq(appHeads.appId, appId)))
   const [lease] = await tx
     .update(appLeases)
-    .set(appLease.taken(id))
+    .set({ ...appLease.taken(id), fence: await onTimeline(tx, free.fence + 1) })
     .where(isLeaseOf({ orgId, appId }))
     .returning({ fence: appLeases.fence })
   const [run] = await tx

@@ -7,7 +7,7 @@ import type { Handler } from '../../contracts/operations.ts'
 import { requireAppWriter, type App } from '../apps/index.ts'
 import type { Storage } from '../dependencies.ts'
 import type { WithDirectory } from '../directory/index.ts'
-import { claimFirst, createWaits } from '../work/index.ts'
+import { claimFirst, createWaits, onTimeline } from '../work/index.ts'
 import { countOpenRuns } from './open-runs.ts'
 import {
   hasPipelineKey,
@@ -94,7 +94,7 @@ async function claimNext({ db, clock }: Storage, app: App, worker: ClaimingWorke
       .orderBy(asc(pipelineRuns.dueAt), asc(pipelineRuns.id))
       .limit(1)
     if (!next) return undefined
-    const fence = pipeline.fence + 1
+    const fence = await onTimeline(tx, pipeline.fence + 1)
     await tx.update(pipelines).set({ fence }).where(hasPipelineKey(pipeline))
     const [run] = await tx
       .update(pipelineRuns)

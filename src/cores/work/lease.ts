@@ -1,7 +1,8 @@
 /**
  * Leases of rows: who works on one, and until when without a word of theirs. Whether one is over the database's clock
  * decides, which is the same for all processes. Whoever lost it is refused by what they know of the row: its holder, and
- * its fence where it has one.
+ * its fence where it has one. Names of holders are new each time, and fences carry the timeline of the database (fence.ts):
+ * nobody has what a lost tail has forgotten.
  */
 import { randomUUID } from 'node:crypto'
 import type { SQL } from 'drizzle-orm'

@@ -64,8 +64,8 @@ export type Route = {
   readonly emailDigest?: string
   /** What the receiver is reached with. */
   readonly secrets: readonly string[]
-  /** `messageIds` are those of all messages whose items they are; more than one only of webhooks. */
-  send(items: readonly MessageItem[], messageIds: readonly string[]): Promise<Outcome>
+  /** Of several messages only where they are webhooks. */
+  send(items: readonly MessageItem[]): Promise<Outcome>
 }
 
 /** Deliveries that must not go, each with its reason; the others take the route. */

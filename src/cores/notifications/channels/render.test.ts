@@ -23,6 +23,7 @@ const context: MailContext = {
 
 const item = (given: Partial<MessageItem> = {}): MessageItem => ({
   id: 'dlv_1',
+  replayOf: null,
   orgId: 'org_1',
   eventId: 'evt_1',
   type: 'support.ticket.replied',

@@ -7,8 +7,10 @@ import { EVENTS, TEST_EVENT, type EventType } from '../../../contracts/events.ts
 
 /** What a message says about one delivery. */
 export type MessageItem = {
-  /** The delivery's, the same on every attempt. */
+  /** The delivery's; of a thin object, the one that its receiver sees. */
   readonly id: string
+  /** The delivery that somebody replayed. */
+  readonly replayOf: string | null
   readonly orgId: string
   readonly eventId: string
   readonly type: string
@@ -32,7 +34,7 @@ const definitionOf = (type: string) =>
   type === TEST_EVENT ? TEST : type in EVENTS ? EVENTS[type as EventType] : UNKNOWN
 
 /** decisions, 11: valid CloudEvents attributes with the field names of Standard Webhooks. */
-export function thinNotification(item: MessageItem): ThinNotification {
+export function thinNotification(item: Omit<MessageItem, 'replayOf'>): ThinNotification {
   const at = item.occurredAt.toISOString()
   return ThinNotification.parse({
     id: item.id,

@@ -2,6 +2,7 @@
 import { createHash, createHmac, createSecretKey, type KeyObject } from 'node:crypto'
 import type { WebhookSigning } from '../integrations/integration-secret.ts'
 import { checkIntegration, refuseAll, routeAll, type ChannelDriver } from './channel-driver.ts'
+import { receivedId, receivedPostId } from './received-id.ts'
 import { thinNotification } from './render.ts'
 
 export const webhook: ChannelDriver = {
@@ -9,26 +10,25 @@ export const webhook: ChannelDriver = {
     const secret = checkIntegration(deps, message)
     if (typeof secret === 'string') return refuseAll(message, secret)
     const { url, signing } = secret
+    const { target } = message
     const own = signing ? [signing.secret, ...(signing.previous === null ? [] : [signing.previous])] : []
-    return routeAll([url, ...own], (items, messageIds) => {
-      const body = JSON.stringify(items.map(thinNotification))
+    // All that share a POST have this target.
+    return routeAll([url, ...own], (items) => {
+      const seen = items.map((item) => ({ ...item, id: receivedId(deps.dataKeys, { ...item, target }) }))
+      const body = JSON.stringify(seen.map(thinNotification))
+      const id = receivedPostId(
+        deps.dataKeys,
+        target,
+        seen.map((one) => one.id),
+      )
       const headers = {
         'X-Svc-Event-Count': String(items.length),
-        ...signWebhook({ url, signing, body, id: postId(messageIds), at: deps.clock() }),
+        ...signWebhook({ url, signing, body, id, at: deps.clock() }),
       }
       const keptFor = message.keepsSockets ? `${message.orgId} ${message.integrationId}` : null
       return deps.channels.webhook({ orgId: message.orgId, url, headers, body, keptFor })
     })
   },
-}
-
-/** Of several the digest: the same only where it stands over the same messages. */
-function postId([first, ...others]: readonly string[]): string {
-  if (others.length === 0) return first!
-  return `msg_${createHash('sha256')
-    .update([first, ...others].join(' '))
-    .digest('hex')
-    .slice(0, 25)}`
 }
 
 type Signed = {
@@ -37,7 +37,7 @@ type Signed = {
   readonly signing?: WebhookSigning | undefined
   /** As it will travel, byte for byte. */
   readonly body: string
-  /** Of the message or messages: the same on every attempt at the same, so a receiver recognizes a repetition. */
+  /** The same on every attempt at the same, so a receiver recognizes a repetition. */
   readonly id: string
   /** Of this attempt: receivers refuse what is older than about five minutes. */
   readonly at: Date

@@ -81,10 +81,7 @@ export async function prepareMessages(
       secrets: route.secrets,
       send(others) {
         const all = [one, ...others].toSorted((a, b) => a.seq - b.seq || (a.id < b.id ? -1 : 1))
-        return route.send(
-          all.flatMap((message) => message.items),
-          all.map((message) => message.id),
-        )
+        return route.send(all.flatMap((message) => message.items))
       },
     }
     prepared.push(one)
@@ -117,7 +114,8 @@ async function readMessages(
     select m.org_id as "orgId", m.id as "messageId", m.channel, m.target, m.user_id as "userId",
       coalesce(t.keeps_sockets, true) as "keepsSockets",
       ${TARGET_HEALTH} as health,
-      m.seq::float8 as seq, m.subscription_id as "subscriptionId", m.integration_id as "integrationId", d.id, d.event_id as "eventId", e.type,
+      m.seq::float8 as seq, m.subscription_id as "subscriptionId", m.integration_id as "integrationId", d.id, d.replay_of as "replayOf",
+      d.event_id as "eventId", e.type,
       e.subject, e.data, e.occurred_at as "occurredAt", e.actor_id as "actorId",
       (select alias from apps where org_id = d.org_id and id = d.app_id) as app,
       (select membership_id from app_members

@@ -5,16 +5,18 @@ import { notFound } from '../../../contracts/errors.ts'
 import { TEST_EVENT } from '../../../contracts/events.ts'
 import { FAIR_QUEUES } from '../../../contracts/fair-queues.ts'
 import { RESPONSE_EXCERPT } from '../../../contracts/limits.ts'
+import type { DataKeys } from '../../../trust/data-key.ts'
 import type { WithDirectory } from '../../directory/index.ts'
+import { receivedId } from '../channels/received-id.ts'
 import { thinNotification } from '../channels/render.ts'
 import { createWaits } from '../../work/index.ts'
 import { read, type Verb } from '../../verb.ts'
 import { isOpen, presentDeliveries, selectDeliveries, type DeliveryRow } from './delivery-rows.ts'
 
 /** What is kept of answers is for admins in the console and the API: the operation has no scope, so no agent can call it. */
-export const showDelivery: Verb<'showDelivery', WithDirectory> = read(
+export const showDelivery: Verb<'showDelivery', WithDirectory & { readonly dataKeys: DataKeys }> = read(
   async (context, { delivery_id, wait, attempts: known }) => {
-    const { db, clock, orgId, principal } = context
+    const { db, clock, dataKeys, orgId, principal } = context
     const isOver = () => hasNewAttempt(db, { orgId, id: delivery_id }, known)
     if (wait > 0 && !(await isOver()))
       await waitForAttempt(db, { orgId, key: orgId }, { seconds: wait, signal: principal.signal }, isOver)
@@ -28,7 +30,12 @@ export const showDelivery: Verb<'showDelivery', WithDirectory> = read(
       ...presented!,
       integration_id: delivery.integrationId,
       timing: isAtOnce(row) ? null : await timingOf(db, delivery),
-      notification: thinNotification({ ...event, id: delivery.id, eventId: event.id, app: alias }),
+      notification: thinNotification({
+        ...event,
+        id: receivedId(dataKeys, { ...delivery, target: message?.target ?? '' }),
+        eventId: event.id,
+        app: alias,
+      }),
       attempts_made: message ? await attemptsOf(db, message, clock()) : [],
       digest_of: message ? await db.$count(deliveries, carriedBy(message)) : 0,
     }
