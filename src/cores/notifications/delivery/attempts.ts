@@ -171,13 +171,13 @@ const LANE_WAIT = sql.raw(`interval '300 milliseconds'`)
 /**
  * Writes the results of some attempts and starts others, in one commit. Only what is returned as started may be sent:
  * another worker has the rest by now, or its target has enough on its way, and then it is given back. A result counts only
- * while its attempt is the message's last and has no outcome. `starting` is by POST: the messages of one start together
+ * of its own worker (or of whoever expires it) and while its attempt is the message's last and has no outcome. `starting` is by POST: the messages of one start together
  * and take one place at their target. Messages and then targets are locked in one order: whoever ends the same attempts waits
  * and finds them ended, and what is counted of a target holds for all workers.
  */
 export async function finishAndStartAttempts(
   { db, clock }: Storage,
-  how: { readonly worker: string; readonly leaseSeconds: number },
+  how: { readonly worker: string | null; readonly leaseSeconds: number },
   results: readonly AttemptResult[],
   starting: readonly (readonly MessageKey[])[],
 ): Promise<FinishedAndStarted> {
@@ -186,6 +186,8 @@ export async function finishAndStartAttempts(
   const wanted = starting.flatMap((post, place) =>
     post.map(({ orgId, id }, nth) => ({ orgId, id, place, nth })),
   )
+  // An attempt that a lost tail has forgotten is begun again by another, with the same number.
+  const isOfWorker = how.worker === null ? sql`true` : sql`m.worker = ${how.worker}`
   const rows = await db.execute<
     StartedAttempt & { what: 'ended' | 'started' | 'told' | 'recovered'; target: string | null }
   >(sql`
@@ -197,14 +199,16 @@ export async function finishAndStartAttempts(
         "responseWithheld" boolean, "requestHeaders" jsonb)
     ), held as materialized (
       select d.* from (select * from done order by "orgId", id) d cross join lateral (
-        select from messages
-        where org_id = d."orgId" and id = d.id and state = 'sending' and attempts = d.number limit 1 for update
+        select from messages m
+        where org_id = d."orgId" and m.id = d.id and m.state = 'sending' and m.attempts = d.number
+          and ${isOfWorker} limit 1 for update
       ) m
     ), ended as (
       update messages m set state = d.state, next_at = coalesce(d."nextAt", m.next_at), slot_at = null, worker = null,
         lease_until = null, goes_alone = m.goes_alone or d."goesAlone"
       from held d
       where m.org_id = d."orgId" and m.id = d.id and m.state = 'sending' and m.attempts = d.number
+        and ${isOfWorker}
       returning d.*, m.target
     ), written as (
       update attempts a set ended_at = ${at}, outcome = e.outcome, reason = e.reason, http_status = e."httpStatus",

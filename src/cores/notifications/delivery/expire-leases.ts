@@ -34,6 +34,6 @@ export async function expireLeases(deps: Storage): Promise<void> {
     answered: null,
   }))
   // Not those whose answer came after all, a moment before.
-  const { ended } = await finishAndStartAttempts(deps, { worker: '', leaseSeconds: 0 }, results, [])
+  const { ended } = await finishAndStartAttempts(deps, { worker: null, leaseSeconds: 0 }, results, [])
   await recordFailureNotices(deps, ended)
 }
