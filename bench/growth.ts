@@ -13,7 +13,7 @@ import { prepareMonths } from '../src/cores/partitions.ts'
 import { notificationHarness } from '../test/support/notification-harness.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 import { databaseSeconds, inDatabase, postmasterOf } from './notifications.ts'
-import { inTemporaryFolder, median } from './programs.ts'
+import { inTemporaryFolder } from './programs.ts'
 import { sized } from './sizes.ts'
 import { knownVectors, startSourceSystem } from './source-system.ts'
 import { timed } from './timing.ts'
@@ -135,7 +135,7 @@ const longActivity = (url: string) =>
     return [
       ...(Object.keys(few.pages) as (keyof typeof few.pages)[]).map(
         (name) =>
-          `a page of activity, ${name}: of ${ROWS.toLocaleString('en')} rows ${many.pages[name].toFixed(1)} ms, of ${FEW_ROWS.toLocaleString('en')} ${few.pages[name].toFixed(1)} ms: ${ratio(name).toFixed(2)}x (target ${LIST_TARGET}x)`,
+          `a page of activity, ${name}: of ${ROWS.toLocaleString('en')} rows ${many.pages[name].toFixed(2)} ms of database CPU, of ${FEW_ROWS.toLocaleString('en')} ${few.pages[name].toFixed(2)} ms: ${ratio(name).toFixed(2)}x (target ${LIST_TARGET}x)`,
       ),
       `sweeping a year of ${ROWS.toLocaleString('en')} rows: ${many.sweepSeconds.toFixed(2)} s of database CPU (target below ${SWEEP_TARGET_SECONDS} s), ${many.sweepMs.toFixed(0)} ms`,
     ]
@@ -145,6 +145,9 @@ const longActivity = (url: string) =>
 async function pageOf(url: string, folder: string, rows: number) {
   const name = `bench_${randomBytes(4).toString('hex')}`
   const admin = await connect({ url }, { poolSize: 1 })
+  // It would be counted, too, at whatever moment it comes.
+  await admin.sql.query('alter system set autovacuum = off')
+  await admin.sql.query('select pg_reload_conf()')
   await admin.sql.query(`create database ${name}`)
   const own = new URL(url)
   own.pathname = `/${name}`
@@ -156,8 +159,7 @@ async function pageOf(url: string, folder: string, rows: number) {
   try {
     const { orgId, userId } = source.owner
     await makeMonths(connection, ACTIVITY_MONTHS)
-    await connection.sql.query(fill(rows, orgId, userId!))
-    await connection.sql.query('vacuum analyze activity')
+    await fillActivity(connection, rows, orgId, userId!)
     const call = httpClient(source.system.services.get('api-gateway')!, { token: source.token })
     const ask = {
       'the newest': () => call(listActivity, { type: 'all' }),
@@ -167,13 +169,14 @@ async function pageOf(url: string, folder: string, rows: number) {
         call(listActivity, { type: 'all', to: new Date(Date.now() - 180 * DAY_MS).toISOString() }),
     }
     const pages = {} as Record<keyof typeof ask, number>
-    for (const [kind, work] of Object.entries(ask) as [keyof typeof ask, () => Promise<unknown>][]) {
-      const times: number[] = []
-      for (let page = 0; page < PAGES; page++) times.push((await timed(work)).ms)
-      pages[kind] = median(times)
-    }
     const postmaster = await postmasterOf(connection)
     await connection.sql.query('checkpoint')
+    for (const [kind, work] of Object.entries(ask) as [keyof typeof ask, () => Promise<unknown>][]) {
+      for (let page = 0; page < PAGES / 4; page++) await work()
+      const before = databaseSeconds(postmaster)
+      for (let page = 0; page < PAGES; page++) await work()
+      pages[kind] = ((databaseSeconds(postmaster) - before) * 1000) / PAGES
+    }
     const before = databaseSeconds(postmaster)
     const { ms } = await timed(() =>
       // All of them are over then.
@@ -191,21 +194,28 @@ async function pageOf(url: string, folder: string, rows: number) {
   }
 }
 
-/** The last 365 days, evenly. Ids as `makeId` makes them, in base 36. */
-const fill = (rows: number, orgId: string, userId: string) => `
-  create function base36(n bigint) returns text language plpgsql immutable as $$
-  declare digits text := ''; left_over bigint := n;
-  begin
-    while left_over > 0 loop
-      digits := substr('0123456789abcdefghijklmnopqrstuvwxyz', (left_over % 36)::int + 1, 1) || digits;
-      left_over := left_over / 36;
-    end loop;
-    return lpad(digits, 9, '0');
-  end $$;
+/** Rows first and then indexes, which takes a third of the time, and leaves what there was. */
+async function fillActivity({ sql }: Connection, rows: number, orgId: string, userId: string): Promise<void> {
+  const indexes = await sql.query<{ name: string; is_key: boolean; definition: string }>(
+    `select i.indexrelid::regclass::text as name, i.indisprimary as is_key, case when i.indisprimary
+       then 'alter table activity add constraint ' || i.indexrelid::regclass || ' ' || pg_get_constraintdef(k.oid)
+       else replace(pg_get_indexdef(i.indexrelid), ' ON ONLY ', ' ON ') end as definition
+     from pg_index i left join pg_constraint k on k.conindid = i.indexrelid
+     where i.indrelid = 'activity'::regclass`,
+  )
+  for (const { name, is_key } of indexes)
+    await sql.query(is_key ? `alter table activity drop constraint ${name}` : `drop index ${name}`)
+  await sql.query(rowsOf(rows, orgId, userId))
+  for (const { definition } of indexes) await sql.query(definition)
+  await sql.query('vacuum analyze activity')
+}
+
+/** The last 365 days, evenly. Ids as `makeId` makes them. */
+const rowsOf = (rows: number, orgId: string, userId: string) => `
   insert into activity (org_id, id, at, type, name, user_id, user_name, entry_point, client_id, client_name, grant_id,
     outcome, duration_ms, question_bytes, answer_bytes, request_id)
   select case when n % 2 = 0 then '${orgId}' else 'org_' || lpad((n % 1000)::text, 25, '0') end,
-    'act_' || base36(ms) || lpad(n::text, 16, '0'), to_timestamp(ms / 1000.0),
+    'act_' || ${base36('ms')} || lpad(n::text, 16, '0'), to_timestamp(ms / 1000.0),
     case when n % 3 = 0 then 'function' else 'data_source' end, case when n % 3 = 0 then 'whoami' else 'db_handbook' end,
     case when n % 20 = 0 then '${userId}' else 'usr_' || lpad((n % 997)::text, 25, '0') end, 'Somebody', 'mcp',
     'https://assistant.example/client.json', 'Assistant', 'grt_' || lpad((n % 997)::text, 25, '0'), 'answered', 40, 40,
@@ -214,3 +224,11 @@ const fill = (rows: number, orgId: string, userId: string) => `
     select n, (extract(epoch from now()) * 1000)::bigint - (${rows} - n)::bigint * (365 * ${DAY_MS}::bigint / ${rows}) as ms
     from generate_series(1, ${rows}) n
   ) times`
+
+/** Nine digits. */
+const base36 = (number: string): string =>
+  Array.from(
+    { length: 9 },
+    (_, at) =>
+      `substr('0123456789abcdefghijklmnopqrstuvwxyz', (${number} / ${36 ** (8 - at)} % 36)::int + 1, 1)`,
+  ).join(' || ')

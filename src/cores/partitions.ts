@@ -43,7 +43,7 @@ const LOCK_ATTEMPTS = 30
 const MONTHS_LOCK = 7_382_003
 const LOCK_PAUSE_MS = 1_000
 
-export type Partition = {
+type Partition = {
   readonly name: string
   /** The first moment that is not in it; null for the rest. */
   readonly end: number | null

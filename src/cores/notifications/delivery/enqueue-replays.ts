@@ -98,16 +98,14 @@ export async function enqueueReplays(
     message: message!,
   }))
   await tx.insert(deliveries).values(replays.map(({ delivery }) => delivery))
-  await tx
-    .insert(deliveryKeys)
-    .values(
-      replays.map(({ delivery: { orgId, eventId, id } }) => ({
-        orgId,
-        eventId,
-        recipient: id,
-        deliveryId: id,
-      })),
-    )
+  await tx.insert(deliveryKeys).values(
+    replays.map(({ delivery: { orgId, eventId, id } }) => ({
+      orgId,
+      eventId,
+      recipient: id,
+      deliveryId: id,
+    })),
+  )
   const replayed = replays.map(({ delivery }) => delivery.replayOf)
   await tx
     .update(deliveries)

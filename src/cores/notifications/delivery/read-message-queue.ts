@@ -53,7 +53,8 @@ export async function readMessageQueue({ db, clock }: Storage): Promise<MessageQ
     with open as (
       select org_id, state, ${SINCE} as since from messages where state in ('open', 'pending') and ${NOT_HELD}
       union all
-      select org_id, state, ${SINCE} from messages where state in ('claimed', 'sending')
+      select org_id, state, ${SINCE} from messages
+      where state in ('claimed', 'sending') and lease_until is not null
     ), parts as (
       select org_id, count(*) filter (where state <> 'sending' and since <= ${at}) as due,
         count(*) filter (where state = 'sending') as in_flight, 0 as events_waiting, 0 as circuits_open,

@@ -21,6 +21,7 @@ import { windowsAfter, type DigestWindows } from './digest-windows.ts'
 import {
   insertDeliveries,
   insertUnmatched,
+  isOfBatch,
   organizationsWithDigests,
   type EventRow,
   type Recipient,
@@ -96,10 +97,10 @@ async function fanOutPage(
   choose: ChooseEvents,
   windows: Windows,
 ): Promise<boolean | { readonly missingWindows: readonly string[] }> {
+  // A plan that was kept from when the tables were small reads all of them for each event, or each organization.
+  await tx.execute(sql`set local plan_cache_mode = force_custom_plan`)
   const batch = await choose(tx)
   if (batch.length === 0) return false
-  // A plan that was kept from when the tables were small reads all deliveries of an organization for each event.
-  await tx.execute(sql`set local plan_cache_mode = force_custom_plan`)
   await stopFormerAddresses(deps, tx, batch)
   await createDefaultsFor(deps, tx, batch)
   const missingWindows = (await organizationsWithDigests(tx, batch)).filter((orgId) => !windows.has(orgId))
@@ -113,7 +114,7 @@ async function fanOutPage(
   await tx.execute(sql`
     update events e set fanned_out_at = ${deps.clock().toISOString()}::timestamptz
     from json_to_recordset(${JSON.stringify(done)}::text::json) as d("orgId" text, id text)
-    where e.org_id = d."orgId" and e.id = d.id`)
+    where e.org_id = d."orgId" and e.id = d.id and ${isOfBatch(sql`e.id`, batch)}`)
   return true
 }
 

@@ -6,7 +6,7 @@ import type { events } from '../../../../db/schema.ts'
 import { CHANNEL_NAMES, CHANNELS, TIMINGS, type Channel } from '../../../contracts/channels.ts'
 import type { DeliveryReason } from '../../../contracts/deliveries.ts'
 import { EVENTS, patternsOf, TEST_EVENT, type EventType } from '../../../contracts/events.ts'
-import { makeId, type IdPrefix } from '../../../contracts/ids.ts'
+import { idPattern, makeId, type IdPrefix } from '../../../contracts/ids.ts'
 import { FAN_OUT_PAGE } from '../../../contracts/limits.ts'
 import type { Clock } from '../../dependencies.ts'
 import { isForAdmins, isToldToActor } from '../people.ts'
@@ -104,7 +104,9 @@ function matchRecipients(
     }
   })
   const isNew = (recipient: SQL) => sql`not exists (
-    select from delivery_keys k where k.org_id = e.org_id and k.event_id = e.event_id and k.recipient = ${recipient})`
+    select from delivery_keys k
+    where k.org_id = e.org_id and k.event_id = e.event_id and k.recipient = ${recipient}
+      and ${isOfBatch(sql`k.event_id`, batch)})`
   const isOwn = (userId: SQL) => sql`coalesce(${userId} = e.skipped_id, false)`
   const isSingle = sql`(s.timing = 'immediately' or c.channel = any(${SINGLE_CHANNELS}) or e.test_of is not null
     or ${isOwn(sql`s.user_id`)})`
@@ -265,7 +267,9 @@ export async function insertUnmatched(
       select e."orgId" as org_id, e.id as event_id, e.type, e."appId" as app_id, '' as recipient,
         ${newId('dlv', clock)} as id
       from json_to_recordset(${JSON.stringify(given)}::text::json) as e("orgId" text, id text, type text, "appId" text)
-      where not exists (select from delivery_keys k where k.org_id = e."orgId" and k.event_id = e.id)
+      where not exists (
+        select from delivery_keys k
+        where k.org_id = e."orgId" and k.event_id = e.id and ${isOfBatch(sql`k.event_id`, batch)})
     ), inserted as (
       ${insertKeys(sql`unmatched`)}
     )
@@ -273,6 +277,18 @@ export async function insertUnmatched(
     select org_id, id, event_id, type, app_id, 'dropped', 'matched_nobody', ${now}, ${now}
     from unmatched join inserted using (id)`)
 }
+
+/**
+ * True for all of a batch. By it the planner knows their months, and plans for no other one, which would take longer than
+ * the work itself.
+ */
+export function isOfBatch(id: SQL, batch: readonly { readonly id: string }[]): SQL {
+  const ids = batch.map((event) => event.id).toSorted()
+  // Only of these is the order here that of the database.
+  return ids.every((one) => EVENT_ID.test(one)) ? sql`${id} between ${ids[0]} and ${ids.at(-1)}` : sql`true`
+}
+
+const EVENT_ID = idPattern('evt')
 
 /** Of those, what nobody has got yet: `id` is that of the delivery. */
 const insertKeys = (of: SQL): SQL => sql`
