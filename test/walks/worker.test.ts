@@ -119,6 +119,32 @@ describe('a recurring job', () => {
     expect(runs()).toBe(2)
   })
 
+  test('keeps its lease while it works, and is told to stop once another process has it', async () => {
+    const { promise: works, resolve } = Promise.withResolvers<void>()
+    const stopped = Promise.withResolvers<void>()
+    const { job } = countingJob()
+    const long: Job = {
+      ...job,
+      leaseSeconds: 2,
+      run(stopping) {
+        stopping.addEventListener('abort', () => stopped.resolve())
+        return works
+      },
+    }
+    const running = runIfDue(depsOf(system), long, never)
+    const leaseOf = async () => {
+      const [row] = await system.db.select().from(jobs).where(eq(jobs.name, job.name))
+      return row?.leaseUntil?.getTime() ?? 0
+    }
+    await expect.poll(leaseOf, { timeout: 10_000 }).toBeGreaterThan(0)
+    const first = await leaseOf()
+    await expect.poll(leaseOf, { timeout: 10_000 }).toBeGreaterThan(first)
+    await system.db.update(jobs).set({ leaseToken: 'another' }).where(eq(jobs.name, job.name))
+    await stopped.promise
+    resolve()
+    await running
+  })
+
   test('that fails is logged, keeps the loop alive and is tried again when its lease is over', async () => {
     const { job, runs } = countingJob(true)
     expect(await runIfDue(depsOf(system), job, never)).toBe(false)
