@@ -64,7 +64,7 @@ async function insertEvent(
 }
 
 /** In one transaction; the next batch follows at once. */
-const BATCH = 200
+const BATCH = 100
 /** One worker ships those of an organization at a time, so that they arrive in their order. */
 const WAITING = { table: 'outbox', isWaiting: sql`true`, lock: 7_382_001 } as const
 
