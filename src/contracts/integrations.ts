@@ -224,11 +224,11 @@ export const pauseIntegration = updating({
   output: Integration,
   errors: ['NOT_FOUND', 'CONFLICT'],
   command: {
-    path: 'notifications pause',
+    path: 'notifications integrations pause',
     summary: 'Let the deliveries of an integration wait (admin or higher)',
     fields: 'id, name, state, waiting',
-    notes: ['Send what waited with: svc notifications resume {integration_id}'],
-    examples: ['svc notifications pause int_0mwhkcyh5nlh1pqqssy5gj19q'],
+    notes: ['Send what waited with: svc notifications integrations resume {integration_id}'],
+    examples: ['svc notifications integrations pause int_0mwhkcyh5nlh1pqqssy5gj19q'],
   },
   http: { method: 'post', path: '/api/integrations/{integration_id}/pause' },
 })
@@ -241,10 +241,10 @@ export const resumeIntegration = updating({
   output: Integration,
   errors: ['NOT_FOUND', 'CONFLICT'],
   command: {
-    path: 'notifications resume',
+    path: 'notifications integrations resume',
     summary: 'Send what waited for a paused integration (admin or higher)',
     fields: 'id, name, state',
-    examples: ['svc notifications resume int_0mwhkcyh5nlh1pqqssy5gj19q'],
+    examples: ['svc notifications integrations resume int_0mwhkcyh5nlh1pqqssy5gj19q'],
   },
   http: { method: 'post', path: '/api/integrations/{integration_id}/resume' },
 })
@@ -259,11 +259,11 @@ export const rotateWebhookSecret = creating({
   output: z.object({ secret: z.string(), previous_secret_until: Time.nullable() }),
   errors: ['NOT_FOUND', 'CONFLICT'],
   command: {
-    path: 'notifications rotate-secret',
+    path: 'notifications integrations rotate-secret',
     summary: 'Give a webhook a new signing secret; it is shown once (admin or higher)',
     fields: 'secret, previous_secret_until',
     notes: ['Store the secret now: it is not shown again.'],
-    examples: ['svc notifications rotate-secret int_0mwhkcyh5nlh1pqqssy5gj19q'],
+    examples: ['svc notifications integrations rotate-secret int_0mwhkcyh5nlh1pqqssy5gj19q'],
   },
   http: { method: 'post', path: '/api/integrations/{integration_id}/secret', success: 201 },
 })

@@ -321,7 +321,7 @@ describe('each event once', () => {
     [
       'one trouble after another, and back',
       ['offline', 'fails', 'offline', 'ignored', 'fails', 'ok', 'fails'],
-      ['host_offline', 'failed', 'missed', 'recovered', 'failed'],
+      ['host_offline', 'recovered', 'failed'],
     ],
     ['a worker that vanishes, and one that hangs', ['lost', 'hangs', 'ok'], ['failed', 'recovered']],
     ['a worker that comes back within the grace', ['late'], ['host_offline', 'recovered']],

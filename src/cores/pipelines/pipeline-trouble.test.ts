@@ -29,11 +29,12 @@ describe('events follow transitions', () => {
       ['failed', 'succeeded', 'failed', 'succeeded'],
       ['failed', 'recovered', 'failed', 'recovered'],
     ],
-    ['another trouble', ['host_offline', 'failed', 'succeeded'], ['host_offline', 'failed', 'recovered']],
+    ['another trouble', ['host_offline', 'failed', 'succeeded'], ['host_offline', '-', 'recovered']],
+    ['one worker, called twice', ['missed', 'host_offline', 'missed'], ['missed', '-', '-']],
     [
       'two troubles by turns',
       ['failed', 'host_offline', 'failed', 'host_offline', 'succeeded', 'failed'],
-      ['failed', 'host_offline', '-', '-', 'recovered', 'failed'],
+      ['failed', '-', '-', '-', 'recovered', 'failed'],
     ],
   ])('%s', (_, outcomes, events) => {
     expect(eventsOf(outcomes)).toEqual(events)

@@ -1,4 +1,7 @@
-/** interface.md, Events 1: events follow transitions. One alert per trouble, however many nights; then one recovery. */
+/**
+ * interface.md, Events 1: events follow transitions. One alert, however many nights and whatever the cause is called next;
+ * then one recovery.
+ */
 import type { Transaction } from '../../../db/connect.ts'
 import { pipelines } from '../../../db/schema.ts'
 import type { EventType } from '../../contracts/events.ts'
@@ -11,7 +14,7 @@ export type RunOutcome = 'succeeded' | PipelineTrouble
 
 export type TroubleState = {
   readonly trouble: PipelineTrouble | null
-  /** Those that were told since a run last succeeded: a pipeline that is offline and fails by turns tells each once. */
+  /** What was told since a run last succeeded: nothing else is, until one does. */
   readonly told: readonly PipelineTrouble[]
 }
 
@@ -25,8 +28,8 @@ export function changeTrouble(
   if (outcome === 'succeeded') {
     return trouble === null ? undefined : { trouble: null, told: [], event: 'pipeline.run.recovered' }
   }
-  if (!told.includes(outcome)) {
-    return { trouble: outcome, told: [...told, outcome], event: `pipeline.run.${outcome}` }
+  if (told.length === 0) {
+    return { trouble: outcome, told: [outcome], event: `pipeline.run.${outcome}` }
   }
   return trouble === outcome ? undefined : { trouble: outcome, told, event: null }
 }

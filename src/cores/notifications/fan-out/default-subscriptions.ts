@@ -5,6 +5,7 @@
 import type { Transaction } from '../../../../db/connect.ts'
 import { and, asc, eq } from '../../../../db/drizzle.ts'
 import { defaultSubscriptions, integrations, subscriptions } from '../../../../db/schema.ts'
+import type { Timing } from '../../../contracts/channels.ts'
 import { matches } from '../../../contracts/events.ts'
 import { makeId } from '../../../contracts/ids.ts'
 import type { Clock, Storage } from '../../dependencies.ts'
@@ -17,6 +18,8 @@ type DefaultSubscription = {
   readonly userId?: string
   readonly integrationId?: string
   readonly ownOnly?: boolean
+  /** Left out: immediately. */
+  readonly timing?: Timing
 }
 
 type NewEvent = {
@@ -91,13 +94,16 @@ async function pipelineDefault(tx: Transaction, orgId: string): Promise<DefaultS
     : []
 }
 
-/** (d), and decisions, 11: notices about the service itself. */
+/**
+ * (d), and decisions, 11: notices about the service itself. Those that many destinations cause at once go together: one
+ * message an hour, which names each.
+ */
 const FOR_ADMINS = [
   { pattern: 'org.support_access.*', key: 'support_access' },
-  { pattern: 'org.integration.*', key: 'integrations' },
+  { pattern: 'org.integration.*', key: 'integrations', timing: 'hourly' },
   { pattern: 'org.disk_quota.*', key: 'disk_quota' },
-  { pattern: 'org.delivery.*', key: 'deliveries' },
-] as const
+  { pattern: 'org.delivery.*', key: 'deliveries', timing: 'hourly' },
+] as const satisfies readonly { pattern: string; key: string; timing?: Timing }[]
 
 /** One per owner and admin, so that each can stop their own. */
 async function adminDefaults(
@@ -105,11 +111,11 @@ async function adminDefaults(
   tx: Transaction,
   { orgId, pattern }: { orgId: string; pattern: string },
 ): Promise<DefaultSubscription[]> {
-  const { key } = FOR_ADMINS.find((one) => one.pattern === pattern)!
+  const { key, ...how } = FOR_ADMINS.find((one) => one.pattern === pattern)!
   return (await directory.readAdmins(tx, orgId)).map(({ userId }) => ({
     orgId,
     userId,
-    pattern,
+    ...how,
     defaultKey: `${key}:${userId}`,
   }))
 }
@@ -135,7 +141,7 @@ async function createOnce(
     .filter(({ id }) => created.has(id))
     .map((row) => ({
       ...row,
-      timing: 'immediately' as const,
+      timing: row.timing ?? ('immediately' as const),
       ownOnly: row.ownOnly ?? false,
       enabled: true,
       createdAt,
