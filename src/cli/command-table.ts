@@ -51,7 +51,7 @@ const ORDER: Readonly<Record<string, string>> = {
   context: 'list use show remove',
   datasource: 'list query search',
   db: 'list show create connect psql attach load loads remove',
-  docs: 'create sync status',
+  docs: 'create sync undo status',
   skills: 'list install show status',
   agents: 'list narrow revoke clients block unblock provider off on machines',
   'agents provider':

@@ -227,6 +227,7 @@ export const REQUESTS = {
   createDocuments: ['POST', '/api/wf/documents'],
   syncDocuments: ['POST', '/api/wf/documents/{name}/syncs'],
   showDocuments: ['GET', '/api/wf/documents/{name}'],
+  undoDocuments: ['POST', '/api/wf/documents/{name}/undo'],
 } as const satisfies { readonly [Name in OperationName]?: Request }
 
 /** `takes`: the type of a body that is not JSON. `gives`: the answer is not. */

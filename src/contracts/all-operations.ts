@@ -269,5 +269,6 @@ export const OPERATIONS = [
   documents.createDocuments,
   documents.syncDocuments,
   documents.showDocuments,
+  documents.undoDocuments,
   messageQueue.showMessageQueue,
 ] as const

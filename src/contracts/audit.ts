@@ -69,6 +69,7 @@ export const AUDIT_ACTIONS = {
   'load.succeeded': 'loaded a file',
   'load.failed': 'failed to load a file',
   'load.canceled': 'canceled a load',
+  'documents.undone': 'brought an earlier version of documents back',
   'data_source.configured': 'saved a search configuration',
   'data_source.described': 'edited a data source',
   'data_source.switched_on': 'turned a data source on',

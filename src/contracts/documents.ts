@@ -12,7 +12,7 @@ import {
   DOCUMENTS_MAX,
 } from './limits.ts'
 import { Load } from './loads.ts'
-import { creating, reading } from './operation.ts'
+import { creating, reading, updating } from './operation.ts'
 
 /** That every version of Postgres with pgvector knows. */
 const LANGUAGES = [
@@ -111,30 +111,47 @@ export const syncDocuments = creating({
 
 const LeftOut = z.object({ path: z.string(), reason: z.string() })
 
+const DocumentsStatus = z.object({
+  source_id: z.string().describe('`db_` and the name of the database.'),
+  version: z.int().describe('0: nothing was published yet.'),
+  published_at: Time.nullable(),
+  documents: z.int().describe('That can be found.'),
+  passages: z.int(),
+  left_out: z.array(LeftOut).max(DOCUMENTS_LEFT_OUT_SHOWN).describe('Files that could not be read.'),
+  left_out_count: z.int().describe('Of all of them; the first hundred are listed.'),
+  undo_until: Time.nullable().describe('Until when the version before can be brought back.'),
+  sync: Load.nullable().describe('The newest: under way, or ended.'),
+})
+
 export const showDocuments = reading({
   ...documents,
   name: 'showDocuments',
   summary: 'Retrieve what a documents source holds, which files could not be read, and the sync under way.',
   input: z.object(databaseName),
-  output: z.object({
-    source_id: z.string().describe('`db_` and the name of the database.'),
-    version: z.int().describe('0: nothing was published yet.'),
-    published_at: Time.nullable(),
-    documents: z.int().describe('That can be found.'),
-    passages: z.int(),
-    left_out: z.array(LeftOut).max(DOCUMENTS_LEFT_OUT_SHOWN).describe('Files that could not be read.'),
-    left_out_count: z.int().describe('Of all of them; the first hundred are listed.'),
-    sync: Load.nullable().describe('The newest: under way, or ended.'),
-  }),
+  output: DocumentsStatus,
   errors: ['NOT_FOUND', 'CONFLICT', 'TIMEOUT'],
   command: {
     path: 'docs status',
     summary: 'Show what a documents source holds, and which files could not be read',
     fields:
-      'source_id, version, published_at, documents, passages, LEFT OUT=left_out_count, SYNC=sync.state?, PHASE=sync.phase?, failure=sync.failure?',
+      'source_id, version, published_at, documents, passages, LEFT OUT=left_out_count, undo_until, SYNC=sync.state?, PHASE=sync.phase?, failure=sync.failure?',
     notes: [{ of: 'left_out', text: '{path}: {reason}' }],
     listedBy: 'db list',
     examples: ['svc docs status handbook', 'svc docs status handbook --json'],
   },
   http: { method: 'get', path: '/api/wf/documents/{name}' },
+})
+
+export const undoDocuments = updating({
+  ...documents,
+  name: 'undoDocuments',
+  summary: 'Bring the version before of a documents source back. Once more, and the newer one is back.',
+  input: z.object({
+    ...databaseName,
+    version: z.int().min(1).describe('The version to be undone: the one that is published.'),
+  }),
+  output: DocumentsStatus,
+  closedToSupport: true,
+  errors: ['NOT_FOUND', 'CONFLICT', 'TIMEOUT'],
+  http: { method: 'post', path: '/api/wf/documents/{name}/undo' },
 })

@@ -372,5 +372,7 @@ export const DOCUMENT_PAGES_MAX = 2_000
 export const PASSAGE_TOKENS = 256
 /** Files that were left out, in an answer; all are counted. */
 export const DOCUMENTS_LEFT_OUT_SHOWN = 100
+/** How long the version before can be brought back. */
+export const DOCUMENTS_UNDO_DAYS = 7
 /** A sync that has sent nothing for so long makes way for the next one. */
 export const DOCUMENTS_SYNC_IDLE_SECONDS = 60

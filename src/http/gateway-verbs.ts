@@ -18,6 +18,7 @@ import { showDocuments } from '../cores/loads/show-documents.ts'
 import { showLoad } from '../cores/loads/show-load.ts'
 import { startLoad } from '../cores/loads/start-load.ts'
 import { syncDocuments } from '../cores/loads/sync-documents.ts'
+import { undoDocuments } from '../cores/loads/undo-documents.ts'
 import { uploadLoadPart } from '../cores/loads/upload-load-part.ts'
 import { listDeliveries } from '../cores/notifications/delivery/list-deliveries.ts'
 import { listIntegrationHealth } from '../cores/notifications/delivery/list-integration-health.ts'
@@ -158,5 +159,6 @@ export const VERBS = {
   createDocuments,
   syncDocuments,
   showDocuments,
+  undoDocuments,
   showMessageQueue,
 }

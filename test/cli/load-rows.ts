@@ -36,6 +36,9 @@ export const LOAD_ROWS: Row[] = [
   ['docs sync orders {docs}', 6, /does not hold documents/],
   ['docs sync nothing {docs}', 4, /svc db list/],
   ['docs sync papers {docs} --context ro', 3, /error: /],
+  ['docs undo papers', 6, /no version before/],
+  ['docs undo nothing', 4, /svc db list/],
+  ['docs undo papers --context ro', 3, /error: /],
   ['docs status papers', 0, /source_id +db_papers[^]*documents +1/],
   ['docs status orders', 6, /does not hold documents/],
   ['docs status nothing', 4, /svc db list/],
@@ -76,8 +79,10 @@ export const LOAD_LINES = [
   'docs create papers',
   'docs sync papers {docs}',
   'docs status papers',
+  'docs undo papers',
 ]
 
 export const LOAD_UNTRIED: Record<string, { exits: number[]; because: string }> = {
+  'docs undo': { exits: [0], because: 'needs two versions: test/walks/documents.test.ts' },
   'db loads': { exits: [6], because: 'needs a load that is just finishing: test/walks/loads.test.ts' },
 }

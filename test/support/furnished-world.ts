@@ -110,6 +110,7 @@ export async function makeFurnishedWorld(system: TestSystem): Promise<FurnishedW
     'listLoads.name': [names.source],
     'syncDocuments.name': [names.source],
     'showDocuments.name': [names.source],
+    'undoDocuments.name': [names.source],
     load_id: [things.load_id],
     'createLoad.sha256': ['0'.repeat(64)],
     confirm: [names.source],

@@ -20,6 +20,7 @@ import {
   removeDatabase,
   showConnectionString,
 } from '../../src/contracts/databases.ts'
+import { createDocuments, undoDocuments } from '../../src/contracts/documents.ts'
 import { recoverDeliveries, replayDelivery, retryDelivery } from '../../src/contracts/deliveries.ts'
 import * as deployments from '../../src/contracts/deployments.ts'
 import {
@@ -126,6 +127,7 @@ import {
 } from '../support/data-sources.ts'
 import { insertDelivery } from '../support/deliveries.ts'
 import { invitation, linkIn, resetLink } from '../support/links.ts'
+import { syncFiles } from '../support/documents.ts'
 import { startFile, takeLoadSteps, uploadFile } from '../support/loads.ts'
 import { makeRevision } from '../support/deployments.ts'
 import { insertProposal } from '../support/insert-proposal.ts'
@@ -645,6 +647,12 @@ const DEEDS: Record<AuditAction, Act> = {
     const { id } = await uploadFile(admin.call, 'canceled', LOADED)
     await as(admin)(cancelLoad, { load_id: id })
     return { by: admin, subject: 'file.csv in db_canceled' }
+  },
+  'documents.undone': async (as) => {
+    await admin.call(createDocuments, { name: 'papers', model: 'toy-3' })
+    for (const text of ['one', 'two']) await syncFiles(system, admin.call, 'papers', { 'a.txt': text })
+    await as(admin)(undoDocuments, { name: 'papers', version: 2 })
+    return { by: admin, subject: 'db_papers, version 2' }
   },
   'data_source.configured': async (as) => {
     const { sourceId } = await insertSource(system, org)

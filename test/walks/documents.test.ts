@@ -9,7 +9,12 @@ import {
   setDataSourceState,
 } from '../../src/contracts/data-sources.ts'
 import { showConnectionString } from '../../src/contracts/databases.ts'
-import { createDocuments, showDocuments, syncDocuments } from '../../src/contracts/documents.ts'
+import {
+  createDocuments,
+  showDocuments,
+  syncDocuments,
+  undoDocuments,
+} from '../../src/contracts/documents.ts'
 import { DOCUMENT_MAX_BYTES, DOCUMENTS_SYNC_IDLE_SECONDS } from '../../src/contracts/limits.ts'
 import { cancelLoad, createLoad, showLoad, startLoad, uploadLoadPart } from '../../src/contracts/loads.ts'
 import { writeToDatabase } from '../../src/cores/databases/index.ts'
@@ -106,6 +111,38 @@ describe('a documents source', () => {
     const gone = await syncFiles(system, org.owner.call, name, edited)
     expect(gone).toMatchObject({ missing: [], removed: 1, held: { version: 3, documents: 2, passages: 4 } })
     expect((await passages()).map(({ path }) => path)).not.toContain('notes.txt')
+  })
+
+  test('brings the version before back, and the newer one again', async () => {
+    const before = await passages()
+    await syncFiles(system, org.owner.call, name, {
+      'leave.md': 'All is new. [1,0,0]',
+      'more.txt': 'More. [0,1,0]',
+    })
+    const after = await passages()
+    const { version } = await org.owner.call(showDocuments, { name })
+    const undone = await org.owner.call(undoDocuments, { name, version })
+    expect(undone).toMatchObject({ version: version + 1, undo_until: expect.any(String) })
+    expect(await passages()).toEqual(before)
+    // The same call again is not another one.
+    await expect(org.owner.call(undoDocuments, { name, version })).rejects.toEqual(refused('CONFLICT'))
+    await org.owner.call(undoDocuments, { name, version: version + 1 })
+    expect(await passages()).toEqual(after)
+    await expect(other.owner.call(undoDocuments, { name, version })).rejects.toEqual(refused('NOT_FOUND'))
+    await org.owner.call(undoDocuments, { name, version: version + 2 })
+
+    // After seven days it is deleted.
+    await system.db
+      .update(loads)
+      .set({ waitsUntil: system.clock.now() })
+      .where(and(eq(loads.orgId, org.id), eq(loads.state, 'succeeded')))
+    await takeLoadSteps(system)
+    const held = await org.owner.call(showDocuments, { name })
+    expect(held.undo_until).toBeNull()
+    await expect(org.owner.call(undoDocuments, { name, version: held.version })).rejects.toEqual(
+      refused('CONFLICT'),
+    )
+    expect(await passages()).toEqual(before)
   })
 
   test('lists a file that cannot be read with the reason, and does not ask for it again', async () => {

@@ -616,6 +616,7 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
     sendEmailVerification: 'mails a link to a person, and writes to no organization',
     exchangeSignInCode: 'belongs to a person, and writes to no organization',
     attachDatabase: 'inserts the row that createDatabase inserts',
+    undoDocuments: 'changes a managed database, and needs two versions: test/walks/documents.test.ts',
     createEmbeddings: 'counts tokens, each organization its own: test/walks/loads.test.ts',
     setOauthClientActive: 'is the operator’s, for all organizations',
     evictRegistration: 'is the operator’s, for all organizations',

@@ -48,6 +48,15 @@ export const syncDocuments: Run = async (ctx, input) => {
   await tellWhetherAskable(ctx, `db_${name}`)
 }
 
+export const undoDocuments: Run = async (ctx, input) => {
+  const name = argument(input, 'name')
+  const { version } = await ctx.callOperation('showDocuments', { name })
+  if (version === 0) throw new ServiceError('CONFLICT', 'Nothing was published yet')
+  const held = await ctx.callOperation('undoDocuments', { name, version })
+  ctx.info(`Version ${version} was undone. The same command brings it back.`)
+  printAnswer(ctx, declared('docs status'), held, { name })
+}
+
 type Begun = Output<'syncDocuments'>
 type Under = {
   readonly root: string

@@ -51,6 +51,14 @@ export const DATABASE_ROWS: readonly HandWritten[] = [
     load: async () => (await import('../commands/docs.ts')).syncDocuments,
   },
   {
+    path: 'docs undo',
+    summary: 'Bring the version before of a documents source back, within seven days',
+    arguments: [DATABASE],
+    listedBy: 'db list',
+    examples: ['svc docs undo handbook'],
+    load: async () => (await import('../commands/docs.ts')).undoDocuments,
+  },
+  {
     path: 'db load',
     summary:
       'Load a CSV or NDJSON file into a new table, with embeddings and indexes; the same command continues it',

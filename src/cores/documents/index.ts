@@ -2,11 +2,4 @@
 export { prepareDocuments, type DocumentsRow } from './prepare-documents.ts'
 export { READER_VERSION, type ReadDocument } from './read-document.ts'
 export { requireDocuments } from './require-documents.ts'
-export {
-  DOCUMENT_COLUMNS,
-  embeddingIndex,
-  PASSAGE_COLUMNS,
-  PASSAGES,
-  readVersion,
-  createDocumentTables,
-} from './tables.ts'
+export { BEFORE, DOCUMENT_COLUMNS, embeddingIndex, PASSAGE_COLUMNS, PASSAGES, readVersion } from './tables.ts'

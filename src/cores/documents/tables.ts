@@ -17,6 +17,7 @@ export const DOCUMENT_COLUMNS = [
   'passages',
   'problem',
   'as_of',
+  'version',
 ].join()
 export const PASSAGE_COLUMNS = [
   'id',
@@ -31,6 +32,9 @@ export const PASSAGE_COLUMNS = [
   'embedding',
 ].join()
 
+/** What the newest version has replaced, for as long as it may be undone. */
+export const BEFORE = { documents: 'documents_before', passages: 'passages_before' } as const
+
 /** The name of its entry in the search configuration as well. */
 export const PASSAGES = 'passages'
 
@@ -44,7 +48,7 @@ export const embeddingIndex = ({ dimensions }: DocumentsSettings): string =>
 
 const documentsTable = (name: string) => `create table if not exists ${name} (
   path text primary key, sha256 text not null, bytes bigint not null, reader int not null, title text not null,
-  passages int not null, problem text, as_of timestamptz not null)`
+  passages int not null, problem text, as_of timestamptz not null, version bigint not null)`
 
 const passagesTable = (name: string, dimensions: number, words = '') => `create table if not exists ${name} (
   id text primary key, title text not null, heading text not null, passage text not null, path text not null,

@@ -3,7 +3,9 @@
  * kept beside it. Once it is published the sync has succeeded, whatever else fails.
  */
 import { stagingName } from '../../../db/managed/drop-staged-table.ts'
+import { DOCUMENTS_UNDO_DAYS } from '../../contracts/limits.ts'
 import {
+  BEFORE,
   DOCUMENT_COLUMNS,
   embeddingIndex,
   PASSAGE_COLUMNS,
@@ -31,7 +33,10 @@ export const publishStep: Step = async (context, load) => {
     await queries.query(publish(context, load)).catch(explain)
   }
   await refreshStatistics(context)
-  return succeed(context, load)
+  const { clock } = context.deps
+  // Then what it has replaced is deleted, with the rest of it.
+  const waitsUntil = new Date(clock().getTime() + DOCUMENTS_UNDO_DAYS * 24 * 60 * 60_000)
+  return { ...(await succeed(context, load)), waitsUntil }
 }
 
 /** In the class of conditions that nobody else uses, as in finish-step.ts. */
@@ -44,7 +49,7 @@ function explain(error: unknown): never {
   throw error
 }
 
-const [DOCUMENTS_BEFORE, PASSAGES_BEFORE] = [stagingName('documents_before'), stagingName('passages_before')]
+const [DOCUMENTS_BEFORE, PASSAGES_BEFORE] = [stagingName(BEFORE.documents), stagingName(BEFORE.passages)]
 
 /** Whoever comes second finds the mark. Nothing of the files is left behind it. */
 function publish({ deps, source, plan }: StepContext, load: LoadRow): string {
@@ -71,7 +76,7 @@ function publish({ deps, source, plan }: StepContext, load: LoadRow): string {
     delete from public.documents d where d.path in (select b.path from ${DOCUMENTS_BEFORE} b);
     insert into public.documents (${DOCUMENT_COLUMNS})
       select cells ->> 'path', cells ->> 'sha256', (cells ->> 'bytes')::bigint, ${READER_VERSION}, cells ->> 'title',
-        (cells ->> 'passages')::int, cells ->> 'problem', ${at}
+        (cells ->> 'passages')::int, cells ->> 'problem', ${at}, ${base + 1}
       from ${rows} r where r.n <= ${sent};
     ${sent === 0 ? '' : insertPassages(source as DocumentsRow, passages)}
     insert into public.versions values (${base + 1}, ${at});

@@ -3,15 +3,25 @@ import { and, desc, eq } from '../../../db/drizzle.ts'
 import { loads } from '../../../db/schema.ts'
 import { DOCUMENTS_LEFT_OUT_SHOWN } from '../../contracts/limits.ts'
 import { readWithOwnLogin, sourceIdOf, type Queries } from '../databases/index.ts'
-import { readVersion, requireDocuments } from '../documents/index.ts'
-import { read, type Verb } from '../verb.ts'
+import { readVersion, requireDocuments, type DocumentsRow } from '../documents/index.ts'
+import { read, type OutputOf, type Verb } from '../verb.ts'
 import { failingAsDatabase } from './database-problem.ts'
 import type { LoadDeps } from './load-deps.ts'
 import { presentLoad } from './load-rows.ts'
+import { readUndoUntil } from './version-before.ts'
 
 export const showDocuments: Verb<'showDocuments', LoadDeps> = read(async (context, { name }) => {
   const { db, orgId, principal } = context
-  const source = await requireDocuments(db, orgId, name)
+  return readStatus(context, await requireDocuments(db, orgId, name), principal.signal)
+})
+
+export async function readStatus(
+  deps: LoadDeps,
+  source: DocumentsRow,
+  signal: AbortSignal | undefined,
+): Promise<OutputOf<'showDocuments'>> {
+  const { db, clock } = deps
+  const { orgId } = source
   const [newest] = await db
     .select()
     .from(loads)
@@ -22,14 +32,14 @@ export const showDocuments: Verb<'showDocuments', LoadDeps> = read(async (contex
     source.configuration === null
       ? NOTHING
       : await failingAsDatabase(() =>
-          readWithOwnLogin(context, source, readHeld, { signal: principal.signal }),
+          readWithOwnLogin(deps, source, (queries) => readHeld(queries, clock()), { signal }),
         )
   return {
     source_id: sourceIdOf(source.name),
     ...held,
     sync: newest ? presentLoad(newest, source) : null,
   }
-})
+}
 
 /** Its tables are made together with its configuration. */
 const NOTHING = {
@@ -39,9 +49,10 @@ const NOTHING = {
   passages: 0,
   left_out: [],
   left_out_count: 0,
+  undo_until: null,
 }
 
-async function readHeld(queries: Queries) {
+async function readHeld(queries: Queries, now: Date) {
   const { version, publishedAt } = await readVersion(queries)
   const [counted] = await queries.query<{ documents: string; passages: string; problems: string }>(
     `select count(*) filter (where problem is null)::text as documents, coalesce(sum(passages), 0)::text as passages,
@@ -58,5 +69,6 @@ async function readHeld(queries: Queries) {
     passages: Number(counted!.passages),
     left_out: [...leftOut],
     left_out_count: Number(counted!.problems),
+    undo_until: await readUndoUntil(queries, now),
   }
 }

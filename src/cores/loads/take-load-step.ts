@@ -37,6 +37,7 @@ import { readDocumentsStep } from './read-documents-step.ts'
 import { readStep } from './read-step.ts'
 import { requireRights } from './require-rights.ts'
 import { isFinished, removeStaging } from './staging.ts'
+import { isNewestSync, removeVersionBefore } from './version-before.ts'
 import { LoadFailed, type Step } from './step.ts'
 
 const FILE_STEPS: Record<LoadPhase, Step> = {
@@ -127,7 +128,18 @@ async function takeSteps(
   const isOver = await isOverDiskQuota(deps.db, load.orgId, source.kind)
   if (load.state !== 'running') {
     const write = isOver ? writeWithOwnLogin : writeToDatabase
-    await write(deps, source, (queries) => removeStaging(watched(queries, aroundQuery), load.id), { signal })
+    const isNewest =
+      load.format === 'documents' && load.state === 'succeeded' && (await isNewestSync(deps, load))
+    await write(
+      deps,
+      source,
+      async (unwatched) => {
+        const queries = watched(unwatched, aroundQuery)
+        await removeStaging(queries, load.id)
+        if (isNewest) await removeVersionBefore(queries, load.id)
+      },
+      { signal },
+    )
     await saveStep(deps, load, { isStaged: false, waitsUntil: null })
     return undefined
   }
@@ -180,7 +192,7 @@ async function save(
   source: SourceRow,
   values: Partial<LoadRow>,
 ): Promise<ClaimedLoad | undefined> {
-  const all = { ...values, waitsFor: null, waitsUntil: null, failingSince: null }
+  const all = { waitsFor: null, waitsUntil: null, failingSince: null, ...values }
   if (values.state === undefined) return saveStep(deps, load, all)
   return withTransaction(deps.db, async (tx) => {
     const saved = await saveStep({ ...deps, db: tx }, load, all)
