@@ -16,7 +16,7 @@ export default defineConfig({
           globalSetup: ['test/support/cluster-setup.ts'],
           include: matching('test/ha/*.test.ts'),
           fileParallelism: false,
-          provide: { engine: 'postgres', auth: 'self', everyLook: false },
+          provide: { engine: 'postgres', auth: 'self' },
         },
       },
     ],

@@ -179,7 +179,7 @@ test('in the whole product questions and log lines go on, a ticket has an unknow
   )
   await expect.poll(() => ask(elsewhere, lost), { timeout: 20_000 }).toBe('UNAUTHENTICATED')
   expect(
-    await direct.sql.query(`select org_id, subject from audit_log where action = 'access.ended'`),
+    await direct.sql.query(`select org_id, subject from audit_log where action = 'access.ended_again'`),
   ).toEqual([{ org_id: orgs[0]!.id, subject: expect.stringContaining(id) as string }])
 
   await standby.resume()

@@ -7,12 +7,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { confirmationOf, type Database } from '../../../db/connect.ts'
 import { outsideCalls } from '../../../db/current-call.ts'
 import { AWAY, DatabaseAway } from '../../../db/database-away.ts'
-import { makeId } from '../../contracts/ids.ts'
 import type { Clock, Log } from '../dependencies.ts'
-import { recordAudit } from '../record-audit.ts'
 import { addEndingKeeper, type Ending } from '../record-ending.ts'
 import { committingLocally } from '../transaction.ts'
-import { endAgain } from './end-again.ts'
+import { endAndAudit } from './end-lost.ts'
 
 const PAUSE_MS = 100
 
@@ -46,15 +44,7 @@ export function keepUnsettledEndings({
   async function settle(): Promise<void> {
     const known = [...unsettled]
     const endings = known.map(([, { ending }]) => ending)
-    const again = await committingLocally(db, async (tx) => {
-      const lived = await endAgain(tx, clock, endings)
-      for (const [orgId, own] of Map.groupBy(lived, (one) => one.orgId)) {
-        if (orgId === null) continue
-        const subject = `ended again after the database was lost: ${own.map(({ kind, id }) => `${kind} ${id}`).join(', ')}`
-        await recordAudit(tx, clock, actor(clock), { orgId, action: 'access.ended', subject })
-      }
-      return lived.length
-    })
+    const again = await committingLocally(db, (tx) => endAndAudit(tx, clock, endings))
     if (again > 0) log.warn('endings were lost with the database and are done again', { endings: again })
     for (const [, one] of known) one.isDone = true
     if (areDone()) done.resolve()
@@ -93,10 +83,3 @@ export function keepUnsettledEndings({
     },
   }
 }
-
-const actor = (clock: Clock) => ({
-  kind: 'anonymous' as const,
-  userId: null,
-  userName: 'svc',
-  requestId: makeId('req', clock().getTime()),
-})
