@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import type { TestProjectInlineConfiguration } from 'vitest/config'
 import { countOperations } from './count-operations.ts'
+import { findChromium } from './find-chromium.ts'
 import { matching } from './matching.ts'
 
 declare module 'vitest' {
@@ -12,6 +13,8 @@ declare module 'vitest' {
     auth: 'self' | 'hosted'
     /** Walks reach Postgres through a PgBouncer in transaction mode. Left out: directly. */
     isPooled: boolean
+    /** Every look and every path through the pages; without it the two that show most. */
+    everyLook: boolean
   }
 }
 
@@ -108,6 +111,15 @@ if (!process.env['TEST_PGVECTOR_URL']) {
   )
 }
 
+const hasChromium = findChromium() !== undefined
+if (!hasChromium) console.log('Browser tests are skipped: no Chromium at CHROMIUM_PATH or /usr/bin/chromium*.')
+const browser = project('browser', {
+  // The rest of the folder takes minutes and is among the long tests.
+  include: matching('test/browser/journey.test.ts'),
+  globalSetup: [GLOBAL_SETUP],
+  provide: { engine: 'pglite', everyLook: false },
+})
+
 export default defineConfig({
   root: fileURLToPath(new URL('..', import.meta.url)),
   test: {
@@ -139,6 +151,7 @@ export default defineConfig({
           exclude: [...SLOW_WALKS, ...WITHOUT_SERVER],
         }),
       ),
+      ...(hasChromium ? [browser] : []),
     ],
   },
 })

@@ -2,7 +2,6 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import type { TestProjectInlineConfiguration } from 'vitest/config'
-import { findChromium } from './find-chromium.ts'
 import { FILES } from './hosted-exceptions.ts'
 import { askedThird, thirdOf } from './long-thirds.ts'
 import { files, matching } from './matching.ts'
@@ -48,9 +47,6 @@ export const ASKED_FOR = [
 ]
 for (const file of ASKED_FOR) console.log(`Left out: ${file}; LONG_IMAGE=1 and LONG_INSTALLS=1 ask for such.`)
 
-if (!findChromium())
-  console.log('Browser tests are skipped: no Chromium at CHROMIUM_PATH or /usr/bin/chromium*.')
-
 const third = askedThird()
 /** Those of them that are in the third that was asked for. */
 const ours = (patterns: readonly string[]): string[] =>
@@ -60,7 +56,7 @@ if (third !== undefined) console.log(`The ${third}. third of the long tests.`)
 const shared = {
   globalSetup: ['test/support/global-setup.ts'],
   // Two replicas over one database need a server: PGlite has a single connection.
-  provide: { engine: 'postgres' as const, auth: 'self' as const },
+  provide: { engine: 'postgres' as const, auth: 'self' as const, everyLook: true },
   testTimeout: 5 * 60_000,
   hookTimeout: 2 * 60_000,
 }

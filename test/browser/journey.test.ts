@@ -1,6 +1,6 @@
 /** The whole product in a real browser: sign in, invite, join, make a token, switch agents off, leave. */
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { listen, type Listening } from '../../src/boot/listener.ts'
 import { findChromium } from '../find-chromium.ts'
 import { axeFindings, openBrowser } from '../support/browser.ts'
@@ -89,7 +89,7 @@ describe.skipIf(findChromium() === undefined)('svc in a browser', { timeout: 120
     await context.close()
   })
 
-  test('whoever is removed meets it on the next click', async () => {
+  test.runIf(inject('everyLook'))('whoever is removed meets it on the next click', async () => {
     const member = await makeMember(system, org, 'developer')
     const { context, page } = await signIn(member)
     const owner = await signIn(org.owner)
@@ -104,7 +104,7 @@ describe.skipIf(findChromium() === undefined)('svc in a browser', { timeout: 120
     await Promise.all([context.close(), owner.context.close()])
   })
 
-  test('signing out ends the session here and at the sign-in page', async () => {
+  test.runIf(inject('everyLook'))('signing out ends the session here and at the sign-in page', async () => {
     const { context, page } = await signIn(await makePerson(system))
     await page.locator('.person-menu summary').click()
     await page.getByRole('button', { name: 'Sign out' }).click()
@@ -115,7 +115,7 @@ describe.skipIf(findChromium() === undefined)('svc in a browser', { timeout: 120
   })
 
   // Looked at among the long proofs.
-  test.each(Object.entries(LOOKS))(
+  test.runIf(inject('everyLook')).each(Object.entries(LOOKS))(
     '%s: the pages outside the console have no finding',
     async (_look, options) => {
       const invited = await system.fetch(`/api/v1/orgs/${org.id}/invitations`, {
