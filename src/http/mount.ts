@@ -18,12 +18,9 @@ import { ANSWER_LIMITS, heldBodies, type HeldBody } from './held-bodies.ts'
 import { received, type InProcessRequest } from './in-process.ts'
 import { withIdempotencyKey } from '../cores/idempotency.ts'
 import { asksToWait } from './observe-request.ts'
-import { reading, type OldReads } from './old-reads.ts'
+import { reading, type OldReads, type Verb } from './old-reads.ts'
 import { inputReader, valueReader } from './read-input.ts'
 import type { ServiceApp } from './service-app.ts'
-
-/** The type of the table already checked that verb and operation fit. */
-export type Verb<Deps> = (deps: Deps) => (principal: Principal, input: never) => Promise<unknown>
 
 /** Of all services of this process. */
 const holdBody = heldBodies()

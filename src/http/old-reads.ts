@@ -3,7 +3,9 @@ import type { Database } from '../../db/connect.ts'
 import { ServiceError } from '../contracts/errors.ts'
 import { OLD_READ_SECONDS } from '../contracts/limits.ts'
 import type { Operation, Principal } from '../contracts/operation.ts'
-import type { Verb } from './mount.ts'
+
+/** The type of the table already checked that verb and operation fit. */
+export type Verb<Deps> = (deps: Deps) => (principal: Principal, input: never) => Promise<unknown>
 
 export type OldReads = {
   current(): { readonly db: Database; readonly ageSeconds: number } | undefined
