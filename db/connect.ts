@@ -4,7 +4,7 @@ import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js'
 import postgres from 'postgres'
 import { createGate, DatabaseAway, isLoss, OutcomeUnknown } from './database-away.ts'
 import { openDriver, openPool } from './driver-socket.ts'
-import { CONFIRM, withRoomForOthers } from './durable-changes.ts'
+import { CONFIRM, keepingConnections } from './durable-changes.ts'
 import { openEmbedded, type Embedded } from './embedded.ts'
 import { createListener, setListener, type Listener, type Listening, type ListenSession } from './listen.ts'
 import * as schema from './schema.ts'
@@ -160,7 +160,7 @@ async function connectPostgres(
   }
   const { client: driver } = openPool(url, settings, { gate, onSession: () => look() })
   const sent = prepare ? driver : withoutPipelining(driver, poolSize, gate)
-  const client = makeTransactionsSafe(withRoomForOthers(sent, poolSize, gate), asThrown)
+  const client = makeTransactionsSafe(keepingConnections(sent, poolSize, gate), asThrown)
   const listener = createListener({
     query: async (text) => client.unsafe(text),
     open: (onNotify) => openListenSession(listenUrl, onNotify),

@@ -17,7 +17,7 @@ export const CONFIRM = `select pg_logical_emit_message(true, 'svc', 'confirm')::
 /** Of the connections of a pool. */
 const keptForOthers = (connections: number): number => (connections >= 4 ? 2 : connections >= 2 ? 1 : 0)
 
-export function withRoomForOthers(client: postgres.Sql, connections: number, gate: Gate): postgres.Sql {
+export function keepingConnections(client: postgres.Sql, connections: number, gate: Gate): postgres.Sql {
   const places = limitPlaces(connections - keptForOthers(connections), gate)
   const unsafe = client.unsafe.bind(client)
   const begin = client.begin.bind(client)
