@@ -180,7 +180,7 @@ async function connectPostgres(
   if (!takesStandby) confirmations.set(handles.db, async () => void (await client.unsafe(CONFIRM)))
   const server: Server = {
     watch: (given) => void (look = given),
-    hold: gate.hold,
+    hold: (until) => gate.hold(until),
     isPooled: !prepare,
     async aside(work) {
       const own = makeTransactionsSafe(

@@ -129,7 +129,7 @@ async function furnish(system: ListeningProcess) {
   const statusOf = (answer: Promise<unknown>): Promise<string> =>
     answer.then(
       () => 'let in',
-      (error: { code?: string }) => error.code ?? String(error),
+      (error: { code?: string }) => error.code ?? 'no answer',
     )
   const pushing = (value: string, at: Process) =>
     statusOf(

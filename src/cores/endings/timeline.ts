@@ -13,9 +13,9 @@ const LOST_KEPT_MS = 24 * 60 * 60 * 1000
 const LOST_MAX = 50
 
 /** Null: the server does not say, as where its storage is not that of Postgres. */
-export async function readPosition(query: Sql['query']): Promise<Position | null> {
+export async function readPosition(asked: Pick<Sql, 'query'>): Promise<Position | null> {
   try {
-    const [row] = await query<{ timeline: string; at: string }>(
+    const [row] = await asked.query<{ timeline: string; at: string }>(
       `select substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) as timeline,
         (pg_current_wal_lsn() - '0/0'::pg_lsn)::text as at`,
     )

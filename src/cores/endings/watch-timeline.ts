@@ -19,8 +19,6 @@ import { newTimeline, readPosition, updateTimeline, wentBack, type Position } fr
 export type TimelineWatch = {
   /** What is promised of endings now, by what all processes have. */
   promise(): Promise<EndingsPromise>
-  /** Aborted when the database has gone back: what this process was given before that is another's now. */
-  untilGoneBack(): AbortSignal
   close(): Promise<void>
 }
 
@@ -52,7 +50,6 @@ export async function watchTimeline(deps: Deps): Promise<TimelineWatch> {
   const { db, server } = connection
   const name = randomBytes(8).toString('hex')
   let seen: Seen | undefined
-  let goneBack = new AbortController()
 
   /** Through a connection of its own, because all others may be waiting for this. */
   let [running, queued]: (Promise<void> | undefined)[] = []
@@ -67,7 +64,7 @@ export async function watchTimeline(deps: Deps): Promise<TimelineWatch> {
       }))
 
   async function compare(aside: Aside): Promise<void> {
-    const position = await readPosition(aside.sql.query)
+    const position = await readPosition(aside.sql)
     const before = await readTimeline(aside.db)
     const isBack = hasGoneBack(seen, position, before)
     const isToldBack =
@@ -109,10 +106,6 @@ export async function watchTimeline(deps: Deps): Promise<TimelineWatch> {
         ...(journal ? { endedAgain: count } : { remedy: 'ENDINGS_JOURNAL, or a synchronous standby' }),
       })
     else if (count > 0) log.warn('what the database lacked was ended again', { count })
-    if (seen) {
-      goneBack.abort()
-      goneBack = new AbortController()
-    }
     seen = { position, lineage: after.lineage, changes: after.changes, beat: after.beat }
   }
 
@@ -171,7 +164,6 @@ export async function watchTimeline(deps: Deps): Promise<TimelineWatch> {
 
   return {
     promise: () => promiseOf(db, clock),
-    untilGoneBack: () => goneBack.signal,
     async close() {
       clearInterval(timer)
       await beating
