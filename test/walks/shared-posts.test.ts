@@ -248,9 +248,9 @@ test('a subscription that was paused meanwhile drops its own and holds up no oth
   expect(on.every(({ state }) => state === 'sent')).toBe(true)
   expect(
     objectsTo(url)
-      .map(({ id }) => id)
+      .map(({ data }) => data['event_id'])
       .toSorted(),
-  ).toEqual(on.map(({ id }) => id).toSorted())
+  ).toEqual(on.map(({ eventId }) => eventId).toSorted())
 })
 
 describe('a digest that is longer than a message', () => {
