@@ -4,16 +4,17 @@
  */
 import { randomBytes } from 'node:crypto'
 import { connect, type Connection } from '../db/connect.ts'
+import { migrate } from '../db/migrate.ts'
+import { readMigrations } from '../db/read-migrations.ts'
 import { httpClient } from '../src/client/http-client.ts'
 import { listActivity } from '../src/contracts/activity.ts'
 import { firstIdOf } from '../src/contracts/ids.ts'
 import { sweepActivity } from '../src/cores/activity/index.ts'
 import { shipAndFanOut } from '../src/cores/notifications/index.ts'
-import { prepareMonths } from '../src/cores/partitions.ts'
 import { notificationHarness } from '../test/support/notification-harness.ts'
 import { startPostgres } from '../test/support/postgres.ts'
-import { databaseSeconds, inDatabase, postmasterOf } from './notifications.ts'
-import { inTemporaryFolder } from './programs.ts'
+import { databaseSeconds, inDatabase, makeMonths, postmasterOf } from './notifications.ts'
+import { file, inTemporaryFolder } from './programs.ts'
 import { sized } from './sizes.ts'
 import { knownVectors, startSourceSystem } from './source-system.ts'
 import { timed } from './timing.ts'
@@ -47,17 +48,8 @@ export async function growth(): Promise<string[]> {
   }
 }
 
-/** As an installation has them that has run for so long. */
-async function makeMonths({ db }: Connection, months: number): Promise<void> {
-  for (let month = months; month >= 0; month--)
-    await prepareMonths({ db, partitions: true }, new Date(Date.now() - month * 30 * DAY_MS))
-}
-
 const fanOutDatabase = <T>(url: string, work: (connection: Connection) => Promise<T>): Promise<T> =>
-  inDatabase(url, async (connection) => {
-    await makeMonths(connection, DELIVERY_MONTHS)
-    return work(connection)
-  })
+  inDatabase(url, work, DELIVERY_MONTHS)
 
 /** From the outbox on. In ms of all of the server's CPU. */
 async function cpuOfEvents(connection: Connection, waiting: string): Promise<number> {
@@ -151,14 +143,15 @@ async function pageOf(url: string, folder: string, rows: number) {
   await admin.sql.query(`create database ${name}`)
   const own = new URL(url)
   own.pathname = `/${name}`
+  const connection = await connect({ url: own.href }, { statementTimeoutMs: 0 })
+  await migrate(connection.sql, await readMigrations(file('../db/migrations')))
+  await makeMonths(connection, ACTIVITY_MONTHS)
   const source = await startSourceSystem(
     { SVC_DATA_DIR: folder, DATABASE_URL: own.href },
     knownVectors('known-vectors', 384, () => undefined),
   )
-  const connection = await connect({ url: own.href }, { statementTimeoutMs: 0 })
   try {
     const { orgId, userId } = source.owner
-    await makeMonths(connection, ACTIVITY_MONTHS)
     await fillActivity(connection, rows, orgId, userId!)
     const call = httpClient(source.system.services.get('api-gateway')!, { token: source.token })
     const ask = {

@@ -270,9 +270,16 @@ export async function postmasterOf({ sql }: Connection): Promise<number> {
   return Number(statOf(String(row!.pid))![1])
 }
 
+/** As an installation has them that has run for so long: the oldest first, as they come. */
+export async function makeMonths({ db }: Connection, months: number): Promise<void> {
+  for (let month = months; month >= 0; month--)
+    await prepareMonths({ db, partitions: true }, new Date(Date.now() - month * 30 * 24 * 60 * 60_000))
+}
+
 export async function inDatabase<T>(
   server: string,
   work: (connection: Connection, url: string) => Promise<T>,
+  months = 0,
 ): Promise<T> {
   const name = `bench_${randomBytes(4).toString('hex')}`
   const admin = await connect({ url: server }, { poolSize: 1 })
@@ -282,7 +289,7 @@ export async function inDatabase<T>(
   const connection = await connect({ url: url.href })
   try {
     await migrate(connection.sql, await readMigrations(file('../db/migrations')))
-    await prepareMonths({ db: connection.db, partitions: true })
+    await makeMonths(connection, months)
     return await work(connection, url.href)
   } finally {
     await connection.close()
