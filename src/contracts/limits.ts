@@ -167,7 +167,10 @@ export const INTEGRATIONS_MAX = 100
  */
 export const IN_FLIGHT = { bytes: 256 * 1024, ofHeap: 1 / 16, min: 256, max: 1_024 }
 export const inFlightMaxOf = (heapBytes: number): number =>
-  Math.min(IN_FLIGHT.max, Math.max(IN_FLIGHT.min, Math.floor((heapBytes * IN_FLIGHT.ofHeap) / IN_FLIGHT.bytes)))
+  Math.min(
+    IN_FLIGHT.max,
+    Math.max(IN_FLIGHT.min, Math.floor((heapBytes * IN_FLIGHT.ofHeap) / IN_FLIGHT.bytes)),
+  )
 /**
  * Claimed at once; and what a process holds of one organization by one channel, or for one server that all of them share,
  * for when a slot is free. A claim without an attempt is safe to repeat.

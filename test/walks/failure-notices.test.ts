@@ -39,6 +39,11 @@ async function subscribed(one: HarnessOrg) {
   return { integrationId, url }
 }
 const noticesOf = (one: HarnessOrg) => harness.noticesOf(one)
+/** Notices go together, at the end of the hour. */
+const hourLater = async () => {
+  harness.clock.advance(60 * 60)
+  await harness.drain()
+}
 const mailsTo = (address: string) => harness.sent.filter(({ by, to }) => by === 'email' && to === address)
 
 test.each([
@@ -57,8 +62,7 @@ test.each([
       harness.clock.advance(60)
       await harness.drain()
     }
-    harness.clock.advance(60)
-    await harness.drain()
+    await hourLater()
     const notices = await noticesOf(org)
     expect(new Set(notices.map((one) => [one.type, one.channel, one.state, one.userId].join(' ')))).toEqual(
       new Set([org.owner, admin].map(({ userId }) => `${type} email sent ${userId}`)),
@@ -81,11 +85,35 @@ test.each([
     await harness.record(org, { type: 'deploy.failed' })
     for (let round = 0; round < 3; round++) {
       await harness.drain()
-      harness.clock.advance(400)
+      await hourLater()
     }
     expect([mailsTo(org.owner.email).length, mailsTo(admin.email).length]).toEqual([2, 1])
   },
 )
+
+test('however many destinations failed, an admin has one message an hour, which names each', async () => {
+  const failing = [await subscribed(org), await subscribed(org), await subscribed(org)]
+  await subscribed(elsewhere)
+  const ids = (await harness.db.select().from(integrations).where(eq(integrations.orgId, org.id))).map(
+    ({ id }) => id,
+  )
+  for (const [n, id] of ids.entries())
+    await harness.db
+      .update(integrations)
+      .set({ name: `Receiver ${n}` })
+      .where(eq(integrations.id, id))
+  harness.answer(({ to }) =>
+    failing.some(({ url }) => url === to)
+      ? { kind: 'refused', reason: 'refused', retry: false, httpStatus: 400 }
+      : { kind: 'sent' },
+  )
+  for (const one of [org, elsewhere]) await harness.record(one, { type: 'deploy.failed' })
+  await harness.drain()
+  await hourLater()
+  const mails = mailsTo(org.owner.email)
+  expect([mails.length, mailsTo(elsewhere.owner.email).length]).toEqual([1, 0])
+  for (const n of ids.keys()) expect(JSON.stringify(mails[0])).toContain(`Receiver ${n}`)
+})
 
 test('a notice that fails itself says nothing more', async () => {
   await subscribed(org)
@@ -93,7 +121,7 @@ test('a notice that fails itself says nothing more', async () => {
   await harness.record(org, { type: 'deploy.failed' })
   for (let round = 0; round < 4; round++) {
     await harness.drain()
-    harness.clock.advance(60)
+    await hourLater()
   }
   expect(await noticesOf(org)).toMatchObject([{ type: 'org.delivery.gave_up', state: 'failed' }])
 })
@@ -111,6 +139,7 @@ test('what a worker left behind when it died is told too', async () => {
   await harness.later(60)
   await expireLeases(harness.deps)
   await harness.drain()
+  await hourLater()
   expect(await noticesOf(org)).toMatchObject([{ type: 'org.delivery.unconfirmed', state: 'sent' }])
 })
 
@@ -162,6 +191,7 @@ test('what failed is told also where the database did not answer the first time'
   isDown = false
   expect(await sender.followUp()).toBe(true)
   await harness.drain()
+  await hourLater()
   expect(await noticesOf(org)).toMatchObject([{ type: 'org.delivery.gave_up', state: 'sent' }])
 })
 

@@ -220,9 +220,10 @@ describe('a chat channel', () => {
   test('whose webhook is connected already is not installed beside it, unless that one was lost', async () => {
     // As the chat service of these tests answers an installation.
     const { channel, id: installed } = await install('T1/#general')
-    const [{ digest, sealed }] = (await system.db.select().from(integrations).where(eq(integrations.id, installed))) as [
-      typeof integrations.$inferSelect,
-    ]
+    const [{ digest, sealed }] = (await system.db
+      .select()
+      .from(integrations)
+      .where(eq(integrations.id, installed))) as [typeof integrations.$inferSelect]
     await admin.call(removeIntegration, { integration_id: installed })
     const { id } = await admin.call(connectChatWebhook, { name: 'By hand', url: address() })
     await system.db.update(integrations).set({ digest }).where(eq(integrations.id, id))

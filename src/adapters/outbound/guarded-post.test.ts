@@ -243,7 +243,11 @@ describe('a receiver', () => {
 
   test('in a network that is one organization’s alone shows its answer to that one, and takes nothing of others', async () => {
     const url = ends(200)
-    const answerTo = async (orgId: string | undefined, nets: Record<string, string[]>, allowNets: string[] = []) => {
+    const answerTo = async (
+      orgId: string | undefined,
+      nets: Record<string, string[]>,
+      allowNets: string[] = [],
+    ) => {
       const by = outbound({ ...settings, allowNets, organizationNets: new Map(Object.entries(nets)) })
       const posted = await by.post({ ...MESSAGE, url, orgId })
       expect(await by.isAllowed(url, orgId)).toBe(posted.kind === 'answered')
@@ -367,11 +371,13 @@ describe('a receiver', () => {
     const attempts: [string, ConnectionReason, () => Promise<Posted>][] = [
       ['nobody listens', 'connection_refused', () => post({ ...MESSAGE, url: 'https://receiver.test:2/' })],
       [
-        'the name has no address', 'name_not_found',
+        'the name has no address',
+        'name_not_found',
         () => outbound({ resolve: async () => [] }).post({ ...MESSAGE, url: 'https://x.test' }),
       ],
       [
-        'the name server fails', 'name_not_found',
+        'the name server fails',
+        'name_not_found',
         () =>
           outbound({ resolve: () => Promise.reject(new Error('ESERVFAIL')) }).post({
             ...MESSAGE,
@@ -379,7 +385,8 @@ describe('a receiver', () => {
           }),
       ],
       [
-        'the name server is silent', 'timed_out',
+        'the name server is silent',
+        'timed_out',
         () =>
           outbound({ resolve: () => new Promise(() => {}), deadlineMs: 100 }).post({
             ...MESSAGE,
@@ -387,7 +394,8 @@ describe('a receiver', () => {
           }),
       ],
       [
-        'the handshake is reset', 'reset',
+        'the handshake is reset',
+        'reset',
         async () => {
           const port = await startSocketServer((socket) =>
             socket.once('data', () => socket.resetAndDestroy()),
@@ -396,7 +404,8 @@ describe('a receiver', () => {
         },
       ],
       [
-        'the handshake never ends', 'timed_out',
+        'the handshake never ends',
+        'timed_out',
         async () => {
           const port = await startSocketServer(() => {})
           return outbound({ ...settings, connectMs: 100 }).post({
@@ -405,9 +414,14 @@ describe('a receiver', () => {
           })
         },
       ],
-      ['the certificate names another', 'certificate_name', () => post({ ...MESSAGE, url: `https://other.test:${securePort}/` })],
       [
-        'nobody vouches for the certificate', 'certificate_untrusted',
+        'the certificate names another',
+        'certificate_name',
+        () => post({ ...MESSAGE, url: `https://other.test:${securePort}/` }),
+      ],
+      [
+        'nobody vouches for the certificate',
+        'certificate_untrusted',
         () =>
           outbound({ resolve: async () => [HERE], allowNets: [HERE] }).post({ ...MESSAGE, url: ends(200) }),
       ],
@@ -415,7 +429,9 @@ describe('a receiver', () => {
         'it speaks no TLS',
         'tls_failed',
         async () => {
-          const port = await startSocketServer((socket) => socket.once('data', () => socket.end('HTTP/1.1 400 No')))
+          const port = await startSocketServer((socket) =>
+            socket.once('data', () => socket.end('HTTP/1.1 400 No')),
+          )
           return post({ ...MESSAGE, url: `https://receiver.test:${port}/` })
         },
       ],

@@ -78,7 +78,11 @@ async function findChatAccount(
     .select()
     .from(integrations)
     .where(
-      and(eq(integrations.orgId, orgId), eq(integrations.kind, 'chat'), inArray(integrations.state, ['active', 'paused'])),
+      and(
+        eq(integrations.orgId, orgId),
+        eq(integrations.kind, 'chat'),
+        inArray(integrations.state, ['active', 'paused']),
+      ),
     )
     .orderBy(integrations.id)
   const installed = workspaces.filter(({ teamId }) => teamId !== null)

@@ -182,10 +182,9 @@ test('a target answered whatever status it said; without an answer or a connecti
     ].map(answered),
   ).toEqual([true, true, true])
   expect(
-    [
-      { kind: 'unknown' } as const,
-      ...NOT_REACHED.map((reason) => ({ ...refused, reason }) as const),
-    ].map(answered),
+    [{ kind: 'unknown' } as const, ...NOT_REACHED.map((reason) => ({ ...refused, reason }) as const)].map(
+      answered,
+    ),
   ).toEqual(Array(1 + NOT_REACHED.length).fill(false))
   expect(answered({ ...refused, reason: 'address_refused' })).toBeNull()
 })

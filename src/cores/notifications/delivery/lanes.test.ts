@@ -182,7 +182,9 @@ describe('to be claimed', () => {
 
 test('in flight is what a process can hold: by its heap, within bounds', () => {
   const MIB = 1024 ** 2
-  expect([64, 2_048, 4_096, 65_536].map((heap) => inFlightMaxOf(heap * MIB))).toEqual([256, 512, 1_024, 1_024])
+  expect([64, 2_048, 4_096, 65_536].map((heap) => inFlightMaxOf(heap * MIB))).toEqual([
+    256, 512, 1_024, 1_024,
+  ])
   // All integrations of an organization may hang at once: somebody else still finds a slot.
   expect(inFlightMaxOf(0)).toBeGreaterThan(INTEGRATIONS_MAX * LANES.perTarget)
 })

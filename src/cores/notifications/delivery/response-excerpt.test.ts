@@ -16,7 +16,9 @@ test('has no characters that control a terminal or turn a line around', () => {
 })
 
 test('a secret that is cut off at the end of what was read is not shown in part', () => {
-  const secret = 'hunter2hunter2'
-  const text = `${' '.repeat(4096 - 'password='.length - 6)}password=${secret}`.slice(0, 4096)
-  expect(responseExcerpt(text, [secret])).toBeNull()
+  // What is removed before makes the end of what was read part of the excerpt.
+  const answer = 'it was hunter2hun'
+  const text = `${'\u0000'.repeat(4096 - answer.length)}${answer}`
+  expect(responseExcerpt(text, ['hunter2hunter2'])).toBe('it was')
+  expect(responseExcerpt(text.slice(1), ['hunter2hunter2'])).toBe(answer)
 })

@@ -26,7 +26,12 @@ export const summarizeDeliveries: Verb<'summarizeDeliveries'> = read(
     const [waiting] = await db
       .select({ oldest: sql<string | null>`min(${messages.createdAt})` })
       .from(messages)
-      .where(and(eq(messages.orgId, orgId), sql`${messages.state} in ('pending', 'claimed', 'sending') and ${messages.nextAt} < ${HELD}`))
+      .where(
+        and(
+          eq(messages.orgId, orgId),
+          sql`${messages.state} in ('pending', 'claimed', 'sending') and ${messages.nextAt} < ${HELD}`,
+        ),
+      )
     const p95 = latency?.p95 ?? null
     return {
       days,

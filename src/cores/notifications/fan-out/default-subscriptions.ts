@@ -100,7 +100,7 @@ async function pipelineDefault(tx: Transaction, orgId: string): Promise<DefaultS
  */
 const FOR_ADMINS = [
   { pattern: 'org.support_access.*', key: 'support_access' },
-  { pattern: 'org.integration.*', key: 'integrations', timing: 'hourly' },
+  { pattern: 'org.integration.*', key: 'integrations' },
   { pattern: 'org.disk_quota.*', key: 'disk_quota' },
   { pattern: 'org.delivery.*', key: 'deliveries', timing: 'hourly' },
 ] as const satisfies readonly { pattern: string; key: string; timing?: Timing }[]

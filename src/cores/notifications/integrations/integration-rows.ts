@@ -208,11 +208,7 @@ export async function resumeSubscriptions(
 }
 
 /** The address itself is never returned: it is the secret. */
-export async function requireAllowed(
-  checks: IntegrationChecks,
-  orgId: string,
-  url: string,
-): Promise<void> {
+export async function requireAllowed(checks: IntegrationChecks, orgId: string, url: string): Promise<void> {
   if (await checks.isAllowed(url, orgId)) return
   throw new ServiceError('INVALID_REQUEST', 'This address is not allowed', {
     problems: ['url: must be an https address on a public network, without a user name or password'],

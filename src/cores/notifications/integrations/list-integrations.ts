@@ -21,7 +21,7 @@ export const listIntegrations: Verb<'listIntegrations', ListIntegrationsDeps> = 
     const counts = await countSubscriptions(db, orgId)
     const waiting = await countWaiting(db, orgId, rows)
     return {
-      integrations: rows.map((row) => 
+      integrations: rows.map((row) =>
         presentIntegration(row, counts.get(row.id) ?? 0, waiting.get(row.id) ?? 0),
       ),
       email: { ready: mailFrom !== null, from: mailFrom },

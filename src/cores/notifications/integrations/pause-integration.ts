@@ -1,7 +1,12 @@
 import { ServiceError } from '../../../contracts/errors.ts'
 import { holdTarget } from '../delivery/hold-target.ts'
 import { write, type Verb } from '../../verb.ts'
-import { lockIntegration, lockIntegrations, presentWithCount, updateIntegrationRow } from './integration-rows.ts'
+import {
+  lockIntegration,
+  lockIntegrations,
+  presentWithCount,
+  updateIntegrationRow,
+} from './integration-rows.ts'
 
 /** Its deliveries wait; turned off, they would be dropped. */
 export const pauseIntegration: Verb<'pauseIntegration'> = write(

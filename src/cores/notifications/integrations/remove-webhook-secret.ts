@@ -1,6 +1,11 @@
 import { write, type Verb } from '../../verb.ts'
 import { openIntegrationSecret, sealIntegrationSecret } from './integration-secret.ts'
-import { lockIntegration, requireWebhook, updateIntegrationRow, type IntegrationDeps } from './integration-rows.ts'
+import {
+  lockIntegration,
+  requireWebhook,
+  updateIntegrationRow,
+  type IntegrationDeps,
+} from './integration-rows.ts'
 
 export const removeWebhookSecret: Verb<'removeWebhookSecret', IntegrationDeps> = write(
   { audit: 'integration.changed' },

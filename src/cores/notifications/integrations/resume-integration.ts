@@ -1,7 +1,12 @@
 import { ServiceError } from '../../../contracts/errors.ts'
 import { releaseTarget } from '../delivery/hold-target.ts'
 import { write, type Verb } from '../../verb.ts'
-import { lockIntegration, lockIntegrations, presentWithCount, updateIntegrationRow } from './integration-rows.ts'
+import {
+  lockIntegration,
+  lockIntegrations,
+  presentWithCount,
+  updateIntegrationRow,
+} from './integration-rows.ts'
 
 /** What waited is sent, the oldest first. */
 export const resumeIntegration: Verb<'resumeIntegration'> = write(

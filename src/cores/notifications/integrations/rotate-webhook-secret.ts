@@ -1,7 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { write, type Verb } from '../../verb.ts'
 import { openIntegrationSecret, sealIntegrationSecret } from './integration-secret.ts'
-import { lockIntegration, requireWebhook, updateIntegrationRow, type IntegrationDeps } from './integration-rows.ts'
+import {
+  lockIntegration,
+  requireWebhook,
+  updateIntegrationRow,
+  type IntegrationDeps,
+} from './integration-rows.ts'
 
 const HOUR_MS = 60 * 60 * 1000
 /** Standard Webhooks: 24 to 64 bytes. */

@@ -13,7 +13,13 @@ import {
   UNVERIFIED,
   type VerificationDeps,
 } from './address-verification.ts'
-import { digestOf, mailtoUrl, maskAddress, openIntegrationSecret, sealIntegrationSecret } from './integration-secret.ts'
+import {
+  digestOf,
+  mailtoUrl,
+  maskAddress,
+  openIntegrationSecret,
+  sealIntegrationSecret,
+} from './integration-secret.ts'
 import {
   resumeSubscriptions,
   updateIntegrationRow,
