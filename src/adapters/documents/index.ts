@@ -8,7 +8,7 @@ import type { FileToRead, FromDocumentThread } from './document-worker.ts'
 /** Of the thread, for one file: by the time that it has worked, not by the clock. */
 const CPU_LIMIT_MS = 20_000
 /** Whoever waits for something that never comes uses no time. */
-const WALL_LIMIT_MS = 10 * 60_000
+const CLOCK_LIMIT_MS = 10 * 60_000
 const LOOK_MS = 200
 const START_MS = 60_000
 const IDLE_MS = 60_000
@@ -51,7 +51,7 @@ export function createDocumentReader({ cpuLimitMs = CPU_LIMIT_MS, heapMib = HEAP
     clearTimeout(idle)
     const thread = worker ?? (await start())
     thread.ref()
-    const answer = await answerOf(thread, { cpuLimitMs, wallMs: WALL_LIMIT_MS }, () =>
+    const answer = await answerOf(thread, { cpuLimitMs, wallMs: CLOCK_LIMIT_MS }, () =>
       thread.postMessage(file),
     )
     if (typeof answer === 'object' && 'read' in answer) {

@@ -188,7 +188,7 @@ function* linePieces(
 ): Generator<Piece> {
   const isProse = block.kind === 'list'
   const top = block.header === undefined ? undefined : { text: block.header, tokens: count(block.header) }
-  // One that takes too much room is a row like the others.
+  // A long one is a row like the others.
   const header = top && top.tokens <= room * HEADER_SHARE ? top : undefined
   const left = room - (header?.tokens ?? 0)
   let before: Piece['before'] = '\n\n'
