@@ -27,6 +27,14 @@ import { drainNotifications, type NotificationDeps } from '../../src/worker/noti
 import { START_MS } from './system.ts'
 import { localDirectory } from '../../src/cores/directory/index.ts'
 
+/** As a receiver sees it. */
+type Received = {
+  readonly id: string
+  readonly type: string
+  readonly subject: string
+  readonly data: { readonly event_id: string }
+}
+
 export type SentMessage = { readonly by: keyof ChannelPorts; readonly to: string; readonly what: string }
 export type Answer = (sent: SentMessage) => Outcome | Promise<Outcome>
 
@@ -220,9 +228,7 @@ export async function notificationHarness(
         .orderBy(asc(attempts.number)),
     /** What reached an address, as the objects of a webhook. */
     received: (url: string) =>
-      sent
-        .filter(({ to }) => to === url)
-        .flatMap(({ what }) => JSON.parse(what) as { id: string; type: string; subject: string }[]),
+      sent.filter(({ to }) => to === url).flatMap(({ what }) => JSON.parse(what) as Received[]),
   }
 }
 

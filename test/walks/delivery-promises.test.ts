@@ -127,7 +127,7 @@ describe('a worker that stops at any step', () => {
       const rows = await harness.deliveriesOf(org)
       expect([stop, rows.length, rows.filter(({ settledAt }) => settledAt === null)]).toEqual([stop, 2, []])
       const sent = rows.filter(({ state }) => state === 'sent')
-      const events = new Set(harness.received(url).map(({ data }) => data['event_id']))
+      const events = new Set(harness.received(url).map(({ data }) => data.event_id))
       expect([stop, sent.filter(({ eventId }) => !events.has(eventId))]).toEqual([stop, []])
       const unknown = rows.filter(({ reason }) => reason === 'outcome_unknown')
       expect([stop, sent.length + unknown.length]).toEqual([stop, 2])

@@ -63,7 +63,7 @@ async function drainFully(rounds = 8) {
   }
 }
 
-type Thing = { id: string; subject: string; data: { deployment_id: string } }
+type Thing = { id: string; subject: string; data: { deployment_id: string; event_id: string } }
 const postsTo = (url: string) =>
   harness.sent.filter(({ to }) => to === url).map(({ what }) => JSON.parse(what) as Thing[])
 const objectsTo = (url: string) => postsTo(url).flat()
@@ -248,7 +248,7 @@ test('a subscription that was paused meanwhile drops its own and holds up no oth
   expect(on.every(({ state }) => state === 'sent')).toBe(true)
   expect(
     objectsTo(url)
-      .map(({ data }) => data['event_id'])
+      .map(({ data }) => data.event_id)
       .toSorted(),
   ).toEqual(on.map(({ eventId }) => eventId).toSorted())
 })
