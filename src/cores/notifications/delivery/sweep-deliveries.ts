@@ -7,6 +7,7 @@ import type { SQL } from 'drizzle-orm'
 import type { Database } from '../../../../db/connect.ts'
 import { sql } from '../../../../db/drizzle.ts'
 import type { DeliveryReason } from '../../../contracts/deliveries.ts'
+import { digestKeys, eventKeys } from '../../../../db/schema.ts'
 import { firstIdOf } from '../../../contracts/ids.ts'
 import { RESPONSE_EXCERPT } from '../../../contracts/limits.ts'
 import type { Storage } from '../../dependencies.ts'
@@ -42,8 +43,8 @@ export async function sweepDeliveries({ db, clock, deliveryDays }: SweepDeliveri
     from over o where d.org_id = o.org_id and d.message_id = o.id and d.state in ('waiting', 'retrying')`)
   await dropDeliveryMonths(db, before)
   await sweepRows(db, before)
-  await deleteInSteps(db, oldKeys('event_keys', 'recorded_at', before))
-  await deleteInSteps(db, oldKeys('digest_keys', 'window_end', before))
+  await deleteInSteps(db, oldKeys(sql`${eventKeys}`, sql`${eventKeys.recordedAt}`, before))
+  await deleteInSteps(db, oldKeys(sql`${digestKeys}`, sql`${digestKeys.windowEnd}`, before))
   await db.execute(sql`
     delete from message_targets t
     where t.next_allowed_at < ${before.toISOString()}::timestamptz
@@ -137,11 +138,9 @@ async function deleteInSteps(db: Database, step: (limit: SQL) => SQL): Promise<v
 }
 
 /** By its index: of what is kept nothing is read. */
-const oldKeys = (table: string, column: string, before: Date) => (limit: SQL) => {
-  const [from, at] = [sql.raw(table), sql.raw(column)]
-  return sql`
-    delete from ${from} where ctid = any(array(
-      select ctid from ${from} where ${at} < ${before.toISOString()}::timestamptz order by ${at} limit ${limit}))`
-}
+const oldKeys = (from: SQL, at: SQL, before: Date) => (limit: SQL) =>
+  sql`
+  delete from ${from} where ctid = any(array(
+    select ctid from ${from} where ${at} < ${before.toISOString()}::timestamptz order by ${at} limit ${limit}))`
 
 const daysBefore = (now: Date, days: number): Date => new Date(now.getTime() - days * 24 * 60 * 60 * 1000)
