@@ -112,7 +112,8 @@ if (!process.env['TEST_PGVECTOR_URL']) {
 }
 
 const hasChromium = findChromium() !== undefined
-if (!hasChromium) console.log('Browser tests are skipped: no Chromium at CHROMIUM_PATH or /usr/bin/chromium*.')
+if (!hasChromium)
+  console.log('Browser tests are skipped: no Chromium at CHROMIUM_PATH or /usr/bin/chromium*.')
 const browser = project('browser', {
   // The rest of the folder takes minutes and is among the long tests.
   include: matching('test/browser/journey.test.ts'),

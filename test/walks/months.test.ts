@@ -146,7 +146,9 @@ describe.runIf(isServer)('deliveries', () => {
     // One of the two waits for long: its receiver asks for it.
     let refused = 0
     harness.answer(() =>
-      refused++ === 0 ? { kind: 'refused', reason: 'server_error', retry: true, httpStatus: 503 } : { kind: 'sent', httpStatus: 200 },
+      refused++ === 0
+        ? { kind: 'refused', reason: 'server_error', retry: true, httpStatus: 503 }
+        : { kind: 'sent', httpStatus: 200 },
     )
     await harness.drain()
     const open = await own.db.execute(sql`select id from messages where state = 'pending'`)

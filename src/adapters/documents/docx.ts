@@ -22,9 +22,9 @@ const textOf = (zip: Zip, name: string): string | undefined =>
   zip.read(name)?.toString('utf8').replaceAll('\0', '')
 
 type Handlers = {
-  open(name: string, attributes: Readonly<Record<string, string>>): void
-  text?(said: string): void
-  close(name: string): void
+  readonly open: (name: string, attributes: Readonly<Record<string, string>>) => void
+  readonly text?: (said: string) => void
+  readonly close: (name: string) => void
 }
 
 function parse(xml: string, { open, text = () => {}, close }: Handlers): void {

@@ -21,7 +21,11 @@ export async function endLost({ db, clock }: Storage, endings: readonly Ending[]
   return count
 }
 
-export async function endAndAudit(tx: Transaction, clock: Clock, endings: readonly Ending[]): Promise<number> {
+export async function endAndAudit(
+  tx: Transaction,
+  clock: Clock,
+  endings: readonly Ending[],
+): Promise<number> {
   const ended = await endAgain(tx, clock, endings)
   for (const { kind, id, orgId } of ended) {
     if (orgId === null) continue
