@@ -229,6 +229,7 @@ test.each(['promoted', 'copied'] as const)(
     const { email } = ended.changer
     await one.as()(signInWithPassword, { email, password: ended.newPassword })
     const late = await startProcess(journal, false)
+    late.clock.advance(600)
     expect(Object.values(await ended.ask(late))).not.toContain('let in')
     expect(await endedAgain(late, ended.org)).toHaveLength(again.length)
   },

@@ -1,6 +1,5 @@
 /** What the endings core exports. */
 export type { Ending } from '../record-ending.ts'
-export { endAgain } from './end-again.ts'
 export { endLost } from './end-lost.ts'
 export type { EndingsJournal, Sealing } from './journal.ts'
 export { recordRestore } from './timeline.ts'
