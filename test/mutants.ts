@@ -22,11 +22,6 @@ export type MutationReport = {
 export const EQUIVALENT: Readonly<Record<string, readonly { code: string; by: string; why: string }[]>> = {
   'src/cores/notifications/delivery/lanes.ts': [
     {
-      code: 'left === 0',
-      by: 'false',
-      why: 'a count of 0 and no count are read alike; deleting it keeps the map small',
-    },
-    {
       code: '[]',
       by: '["Stryker was here"]',
       why: 'a text is no lane: its limit is no number, which nothing reaches',

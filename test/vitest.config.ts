@@ -88,7 +88,7 @@ export const SLOW_WALKS = matching(
   ),
   ...walks('connector-registration', 'connector-sources', 'databases', 'delivery-workbench'),
   ...walks('email-integrations', 'failing-sources', 'identity-provider', 'load-races', 'loads'),
-  ...walks('machine-agent-endings', 'maintenance-clients', 'maintenance-races', 'managed-postgres', 'months'),
+  ...walks('machine-agent-endings', 'maintenance-clients', 'maintenance-races', 'managed-postgres'),
   ...walks('paging', 'process', 'revisions', 'run-endings', 'scopes', 'search-everywhere', 'source-health'),
   ...walks('source-tables', 'tenant-limits', 'workload-identity'),
 )

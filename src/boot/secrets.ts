@@ -10,7 +10,13 @@ export type Secrets = Partial<Record<SecretKey, string>>
 
 /** Which service needs which secrets. */
 const NEEDED: Record<ServiceName, (config: Config) => readonly SecretKey[]> = {
-  'auth-service': () => ['JWT_SECRET', 'JWT_SIGNING_KEY', 'ACTOR_ASSERTION_SECRET'],
+  'auth-service': (config) => [
+    'JWT_SECRET',
+    'JWT_SIGNING_KEY',
+    'ACTOR_ASSERTION_SECRET',
+    // What it writes there is sealed.
+    ...(config.ENDINGS_JOURNAL === undefined ? [] : (['DATA_KEY'] as const)),
+  ],
   // It opens sealed logins of managed databases.
   'api-gateway': (config) =>
     config.AUTH_MODE === 'hosted' ? ['ACTOR_ASSERTION_SECRET', 'DATA_KEY'] : ['DATA_KEY'],

@@ -11,7 +11,7 @@ import { creating, reading, updating } from './operation.ts'
 import { ageOutput, countedPageInput, countedPageOutput } from './paging.ts'
 
 /** Why a receiver was not reached, and what an admin can do about it: nothing of the message left. */
-const CONNECTION_REASONS = {
+const REASONS_NOT_REACHED = {
   certificate_expired: {
     is: 'The receiver’s certificate has expired',
     advice: 'Renew the certificate of the receiver. Deliveries go out again by themselves.',
@@ -50,8 +50,8 @@ const CONNECTION_REASONS = {
     advice: 'Check that the address is right and that the receiver runs.',
   },
 } as const
-export type ConnectionReason = keyof typeof CONNECTION_REASONS
-export const NOT_REACHED = Object.keys(CONNECTION_REASONS) as readonly ConnectionReason[]
+export type NotReachedReason = keyof typeof REASONS_NOT_REACHED
+export const NOT_REACHED = Object.keys(REASONS_NOT_REACHED) as readonly NotReachedReason[]
 
 const sentences = <K extends string>(table: Readonly<Record<K, { is: string }>>) =>
   Object.fromEntries(Object.entries<{ is: string }>(table).map(([name, { is }]) => [name, is])) as Record<
@@ -67,7 +67,7 @@ export const REASONS = {
   refused: 'The receiver rejected it',
   server_error: 'The receiver returned an error',
   rate_limited: 'The receiver asked us to slow down',
-  ...sentences(CONNECTION_REASONS),
+  ...sentences(REASONS_NOT_REACHED),
   address_refused: 'The address points to a private network',
   gave_up: 'Every attempt failed',
   endpoint_gone: 'The receiver answered 410: the address is gone',
@@ -96,8 +96,8 @@ export const DELIVERY_REASONS = Object.keys(REASONS) as [DeliveryReason, ...Deli
 /** What to do about it, where the reason alone does not say it. */
 export const ADVICE: Readonly<Partial<Record<DeliveryReason, string>>> = {
   ...(Object.fromEntries(
-    Object.entries(CONNECTION_REASONS).map(([name, { advice }]) => [name, advice]),
-  ) as Record<ConnectionReason, string>),
+    Object.entries(REASONS_NOT_REACHED).map(([name, { advice }]) => [name, advice]),
+  ) as Record<NotReachedReason, string>),
   refused: 'What it answered is below. Signatures are checked against the URL exactly as it was entered.',
   server_error: 'The fault is in the receiver: what it answered is below, and its own log has the rest.',
   gave_up: 'Fix the receiver, then replay this delivery, or recover everything that it missed.',

@@ -253,6 +253,7 @@ export const rotateWebhookSecret = creating({
   ...integrations,
   name: 'rotateWebhookSecret',
   closedToSupport: true,
+  closedToCliSessions: true,
   summary:
     'Give a webhook a new whsec_ secret of its own. It is shown once; the previous key signs beside it for a while.',
   input: z.object({ ...integrationId, ...rotationInput }),

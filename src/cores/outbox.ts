@@ -78,14 +78,14 @@ export async function shipOutbox({ db, clock }: Storage): Promise<number> {
   return withTransaction(db, async (tx) => {
     // One that was kept from when there was little reads all of it for each organization.
     await tx.execute(sql`set local plan_cache_mode = force_custom_plan`)
-    const organizations = await nextOrganizations({ db, tx, atMost: BATCH }, WAITING)
-    if (organizations.length === 0) return 0
-    const share = Math.max(1, Math.floor(BATCH / organizations.length))
+    const turn = await nextOrganizations({ db, tx, atMost: BATCH }, WAITING)
+    if (turn.length === 0) return 0
+    const share = Math.max(1, Math.floor(BATCH / turn.length))
     const at = sql`${clock().toISOString()}::timestamptz`
     const [moved] = await tx.execute<{ n: number }>(sql`
       with first as materialized (
         select f.org_id, f.id
-        from json_to_recordset(${JSON.stringify(organizations)}::text::json) as o(org_id text) cross join lateral (
+        from json_to_recordset(${JSON.stringify(turn)}::text::json) as o(org_id text) cross join lateral (
           select org_id, id from outbox where org_id = o.org_id order by org_id, seq limit ${String(share)}::int
         ) f
       ), taken as (

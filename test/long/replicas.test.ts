@@ -56,6 +56,8 @@ import {
   type Org,
 } from '../support/make.ts'
 import { makeMaintainedApp, turnOn } from '../support/maintenance.ts'
+import { receivedId } from '../../src/cores/notifications/channels/received-id.ts'
+import { dataKeys } from '../../src/trust/data-key.ts'
 import { startInstallation, type Installation, type Replica } from '../support/replicas.ts'
 import {
   countByLane,
@@ -634,7 +636,13 @@ describe.skipIf(program === undefined)('four of each, behind HAProxy', () => {
             (await db.select().from(deliveries).where(ofLoad)).length === (await filed()),
           150_000,
         )
-        const rows = await db.select().from(deliveries).where(ofLoad)
+        const keys = dataKeys(installation.dataKey)
+        const target = done.integrationId
+        // By the id that the receiver sees.
+        const rows = (await db.select().from(deliveries).where(ofLoad)).map((row) => ({
+          ...row,
+          id: receivedId(keys, { ...row, target }),
+        }))
         const got = new Set(receiver.ids)
         const unconfirmed = rows.filter(({ reason }) => reason === 'outcome_unknown')
         const lines = await db

@@ -97,8 +97,9 @@ const RULES: readonly Rule[] = [
     say: 'integration',
     in: ['identifiers', 'paths', 'texts', 'docs'],
     files: ABOUT_INTEGRATIONS,
-    names: ['Connection'],
-    around: /connection string|(database|TCP|network) connections?|connection (to|ended|broke)\b/i,
+    names: ['Connection', 'connection_refused'],
+    around:
+      /connection string|(database|TCP|network) connections?|connection (to|ended|broke|refused|reset)\b/i,
   },
   // Words people read.
   { not: ['take back', 'take it back'], say: 'Revoke', in: ['texts', 'docs'] },

@@ -9,6 +9,8 @@ import type { Connection } from '../../db/connect.ts'
 import { and, asc, eq, isNull } from '../../db/drizzle.ts'
 import { attempts, deliveries, messages } from '../../db/schema.ts'
 import { LANES } from '../../src/contracts/limits.ts'
+import { receivedId } from '../../src/cores/notifications/channels/received-id.ts'
+import { dataKeys } from '../../src/trust/data-key.ts'
 import type { NotificationHarness } from './notification-harness.ts'
 import type { WorkerSettings } from './notification-worker.ts'
 
@@ -112,8 +114,12 @@ export async function makeEndpoints(
 }
 
 /** Everything that the promise is about, from the rows and from the receiver's own list. */
-export async function weigh({ db }: Pick<Connection, 'db'>, orgId: string, received: readonly string[]) {
-  const rows = await db
+export async function weigh(
+  { db }: Pick<Connection, 'db'>,
+  { orgId, dataKey }: { readonly orgId: string; readonly dataKey: string },
+  received: readonly string[],
+) {
+  const ofType = await db
     .select()
     .from(deliveries)
     // Not the notices to the owner about those that are unconfirmed.
@@ -124,6 +130,13 @@ export async function weigh({ db }: Pick<Connection, 'db'>, orgId: string, recei
     .select()
     .from(attempts)
     .where(and(eq(attempts.orgId, orgId), eq(attempts.reason, 'outcome_unknown'), isNull(attempts.carriedBy)))
+  const targets = new Map(open.map(({ id, target }) => [id, target]))
+  const keys = dataKeys(dataKey)
+  /** By the id that the receiver sees. */
+  const rows = ofType.map((row) => ({
+    ...row,
+    id: receivedId(keys, { ...row, target: targets.get(row.messageId!)! }),
+  }))
   const got = new Set(received)
   const unconfirmed = rows.filter(({ reason }) => reason === 'outcome_unknown')
   return {
@@ -132,7 +145,8 @@ export async function weigh({ db }: Pick<Connection, 'db'>, orgId: string, recei
     sentButNotReceived: rows.filter(({ id, state }) => state === 'sent' && !got.has(id)).length,
     receivedButUnknown: received.filter((id) => !rows.some((row) => row.id === id)).length,
     notSettled: rows.filter(({ state }) => state === 'waiting' || state === 'retrying').length,
-    stuck: open.filter(({ state }) => ['open', 'pending', 'claimed', 'sending'].includes(state)).length,
+    // A digest of notices waits for its hour.
+    stuck: open.filter(({ state }) => ['pending', 'claimed', 'sending'].includes(state)).length,
     otherReasons: [...new Set(rows.map(({ reason }) => reason))].filter(
       (reason) => reason !== null && reason !== 'outcome_unknown',
     ),

@@ -60,6 +60,8 @@ for (;;) {
   if (isStopping) break
   const [row] = await db.execute<{ n: string }>(sql`
     select (select count(*) from outbox) + (select count(*) from events where fanned_out_at is null)
-      + (select count(*) from messages where state in ('open', 'pending', 'claimed', 'sending')) as n`)
+      -- Not what waits on purpose: the digest of notices to the owner.
+      + (select count(*) from messages where state in ('pending', 'claimed', 'sending')
+          or (state = 'open' and next_at <= now())) as n`)
   process.stdout.write(`left ${row!.n}\n`)
 }

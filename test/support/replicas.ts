@@ -42,6 +42,7 @@ export type Replica = ServerProcess & { readonly service: ServiceName }
 export type Installation = {
   readonly postgres: TestPostgres
   readonly databaseUrl: string
+  readonly dataKey: string
   readonly connection: Connection
   readonly haproxy: Haproxy
   readonly own: Processes
@@ -163,6 +164,7 @@ export async function startInstallation(haproxyProgram: string, settings: Env): 
   return {
     postgres,
     databaseUrl: postgres.url,
+    dataKey: DATA_KEY!,
     connection,
     haproxy,
     own,

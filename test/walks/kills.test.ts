@@ -55,7 +55,7 @@ describe.skipIf(inject('engine') === 'pglite')('killed in the midst', { timeout:
     const last = await killed.startWorker(settings)
     await killed.untilDone(last)
     for (const { id } of orgs) {
-      const outcome = await killed.weigh(database, id, receiver.ids)
+      const outcome = await killed.weigh(database, { orgId: id, dataKey }, receiver.ids)
       expect(outcome).toMatchObject({
         ...killed.promised(ENDPOINTS * EVENTS, 1, ENDPOINTS),
         // The receiver's list is of both.

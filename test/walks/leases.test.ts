@@ -95,7 +95,12 @@ beforeAll(async () => {
     })
   }
 })
-afterAll(() => database?.close())
+/** Jobs that a test leaves running renew their leases. */
+const running = new Set<() => Promise<unknown>>()
+afterAll(async () => {
+  await Promise.all([...running].map((end) => end()))
+  await database?.close()
+})
 beforeEach(async () => {
   for (const { table } of Object.values(LEASED)) await database.db.delete(table)
   for (const table of [tables.maintenanceRuns, tables.pipelines]) await database.db.delete(table)
@@ -533,7 +538,7 @@ const job: Leased = {
   make: () => insert(tables.jobs, { name: 'a job', nextRunAt: longAgo() }),
   async claim(clock) {
     const [begun, mayEnd] = [Promise.withResolvers<true>(), Promise.withResolvers<void>()]
-    const running = runIfDue(
+    const ended = runIfDue(
       { ...storage(clock), log: { ...log, error: log.warn } as never, metrics: undefined },
       {
         name: 'a job',
@@ -546,13 +551,17 @@ const job: Leased = {
       },
       new AbortController().signal,
     )
-    if (!(await Promise.race([begun.promise, running]))) return undefined
+    running.add(() => {
+      mayEnd.resolve()
+      return ended
+    })
+    if (!(await Promise.race([begun.promise, ended]))) return undefined
     const nextRun = async () => (await database.db.select().from(tables.jobs))[0]!.nextRunAt
     return {
       async write() {
         const before = await nextRun()
         mayEnd.resolve()
-        await running
+        await ended
         return (await nextRun()) > before
       },
     }

@@ -48,8 +48,8 @@ async function fill(): Promise<void> {
     message(busy.id, { createdAt: ago(600), nextAt: ago(600) }),
     // Nobody tried it yet: it waits since it was made, also where its target put it off.
     message(busy.id, { createdAt: ago(7_200), nextAt: ago(-300) }),
-    message(busy.id, { state: 'claimed' }),
-    message(busy.id, { state: 'sending', attempts: 1, createdAt: ago(90_000) }),
+    message(busy.id, { state: 'claimed', leaseUntil: ago(-60) }),
+    message(busy.id, { state: 'sending', leaseUntil: ago(-60), attempts: 1, createdAt: ago(90_000) }),
     // It waits on purpose: for its next attempt, for the end of its digest.
     message(busy.id, { attempts: 2, createdAt: ago(90_000), nextAt: ago(-300) }),
     message(busy.id, {

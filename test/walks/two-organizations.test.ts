@@ -548,6 +548,10 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
         subscription_id: here.subscription_id,
         enabled: false,
       }),
+    pauseIntegration: () =>
+      here.byOwner(integrations.pauseIntegration, { integration_id: here.integration_id }),
+    resumeIntegration: () =>
+      here.byOwner(integrations.resumeIntegration, { integration_id: here.integration_id }),
     updateIntegration: () =>
       here.byOwner(integrations.updateIntegration, {
         integration_id: here.integration_id,
@@ -568,10 +572,6 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
     endSupportSession: () => here.byOwner(endSupportSession, { support_session_id: here.support_session_id }),
     deleteSubscription: () =>
       here.byOwner(subscriptions.deleteSubscription, { subscription_id: here.subscription_id }),
-    pauseIntegration: () =>
-      here.byOwner(integrations.pauseIntegration, { integration_id: here.integration_id }),
-    resumeIntegration: () =>
-      here.byOwner(integrations.resumeIntegration, { integration_id: here.integration_id }),
     rotateWebhookSecret: () =>
       here.byOwner(integrations.rotateWebhookSecret, { integration_id: here.integration_id }),
     removeWebhookSecret: () =>

@@ -1,8 +1,8 @@
 /** Why no connection came about, from the codes of Node and OpenSSL: one closed table. Messages may quote the other side. */
-import type { ConnectionReason } from '../../contracts/deliveries.ts'
+import type { NotReachedReason } from '../../contracts/deliveries.ts'
 import { codeOf } from './guard.ts'
 
-const BY_CODE: Readonly<Record<string, ConnectionReason>> = {
+const BY_CODE: Readonly<Record<string, NotReachedReason>> = {
   CERT_HAS_EXPIRED: 'certificate_expired',
   ERR_TLS_CERT_ALTNAME_INVALID: 'certificate_name',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'certificate_untrusted',
@@ -30,7 +30,7 @@ const BY_CODE: Readonly<Record<string, ConnectionReason>> = {
   ETIMEOUT: 'timed_out',
 }
 
-export function connectionReason(error: unknown): ConnectionReason {
+export function connectionReason(error: unknown): NotReachedReason {
   // Several addresses were tried: the last of them says as much as the first.
   if (error instanceof AggregateError && error.errors.length > 0) return connectionReason(error.errors.at(-1))
   const code = codeOf(error)

@@ -13,7 +13,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { selfSigned } from '../../../test/support/self-signed.ts'
 import vectors from '../../../test/vectors/ssrf-addresses.json' with { type: 'json' }
-import type { ConnectionReason } from '../../contracts/deliveries.ts'
+import type { NotReachedReason } from '../../contracts/deliveries.ts'
 import { outbound, type Posted } from './guarded-post.ts'
 
 const HERE = '127.0.0.1'
@@ -368,7 +368,7 @@ describe('a receiver', () => {
   })
 
   describe('nothing left, so it may be sent again', () => {
-    const attempts: [string, ConnectionReason, () => Promise<Posted>][] = [
+    const attempts: [string, NotReachedReason, () => Promise<Posted>][] = [
       ['nobody listens', 'connection_refused', () => post({ ...MESSAGE, url: 'https://receiver.test:2/' })],
       [
         'the name has no address',

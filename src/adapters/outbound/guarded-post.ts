@@ -3,7 +3,7 @@ import { lookup } from 'node:dns/promises'
 import { request as requestHttp, type IncomingMessage } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { BlockList, isIP } from 'node:net'
-import type { ConnectionReason } from '../../contracts/deliveries.ts'
+import type { NotReachedReason } from '../../contracts/deliveries.ts'
 import { RESPONSE_EXCERPT } from '../../contracts/limits.ts'
 import { connectionReason } from './connection-reason.ts'
 import {
@@ -32,7 +32,7 @@ export type Posted =
       readonly responseWithheld?: true | undefined
     }
   /** Not one byte of the message left: it may be sent again. */
-  | { readonly kind: 'not_sent'; readonly because: 'address' | ConnectionReason }
+  | { readonly kind: 'not_sent'; readonly because: 'address' | NotReachedReason }
   /** The connection stood and then something broke: the message may have arrived. */
   | {
       readonly kind: 'unknown'
@@ -324,7 +324,7 @@ function retryAfter(header: string | undefined, nowMs: number): number | undefin
 }
 
 /** All other refusals are about the address. */
-const REFUSALS: Readonly<Record<string, ConnectionReason>> = {
+const REFUSALS: Readonly<Record<string, NotReachedReason>> = {
   deadline: 'timed_out',
   'the name cannot be resolved': 'name_not_found',
   'the name has no address': 'name_not_found',

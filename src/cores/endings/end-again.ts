@@ -8,7 +8,6 @@ import {
   invitations,
   machineAgentCredentials,
   machineAgents,
-  memberships,
   passwords,
   platformAccessGrants,
   sessions,
@@ -22,7 +21,7 @@ import type { Clock } from '../dependencies.ts'
 import { endGrants, type EndReason } from '../grants/index.ts'
 import { KEY_EPOCH_FACT } from '../key-epoch.ts'
 import { endMachineAgent, revokeCredentials } from '../machine-agents/index.ts'
-import { endAccess } from '../organizations/index.ts'
+import { endMemberships } from '../organizations/index.ts'
 import { endingsIn, recordEnding, type EndedRow, type Ending } from '../record-ending.ts'
 
 type EndAgain = (
@@ -75,13 +74,7 @@ const END_AGAIN: { readonly [Kind in EndedKind]: EndAgain } = {
       .returning({ id: workloadBindings.id, orgId: workloadBindings.orgId })
     recordEnding(tx, 'service_account', removed)
   },
-  async membership(tx, clock, { orgId, ids }) {
-    const living = await tx
-      .select({ orgId: memberships.orgId, userId: memberships.userId })
-      .from(memberships)
-      .where(and(eq(memberships.orgId, orgId!), inArray(memberships.id, [...ids])))
-    for (const member of living) await endAccess(tx, clock, member, null)
-  },
+  membership: (tx, clock, { orgId, ids }) => endMemberships(tx, clock, { orgId: orgId!, ids }),
   async machine_agent(tx, clock, { ids }) {
     const living = await tx
       .select()

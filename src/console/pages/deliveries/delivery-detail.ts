@@ -88,8 +88,8 @@ const adviceOf = ({ reason }: Delivery, last: Attempt | undefined): string[] =>
 const WITHHELD = html`<p class="note">What the receiver answered is not kept, because it is in a private network. The
   operator of this service can give that network to this organization alone, and then it is.</p>`
 
-const unconfirmedAdvice = ({ id, destination }: Delivery) =>
-  html`<p>Sending it again could deliver it twice, so it is not retried automatically. Check with ${destination ?? 'the receiver'} whether <code class="long">${id}</code> arrived. If not, replay it.</p>`
+const unconfirmedAdvice = ({ id, destination, notification }: Delivery) =>
+  html`<p>Sending it again could deliver it twice, so it is not retried automatically. Check with ${destination ?? 'the receiver'} whether <code class="long">${notification?.id ?? id}</code> arrived. If not, replay it.</p>`
 
 /** What the receiver wrote, as text: it is theirs, and nothing in it is a link. */
 const response = ({ number, response: text }: Attempt) =>

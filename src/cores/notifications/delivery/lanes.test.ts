@@ -103,19 +103,24 @@ describe('in flight', () => {
 })
 
 describe('to be claimed', () => {
-  const roomOf = (ready: readonly Laned[], inFlight: ReadonlyMap<Laned, number> = new Map()) =>
+  const capacityOf = (ready: readonly Laned[], inFlight: ReadonlyMap<Laned, number> = new Map()) =>
     capacityToClaim({ ready, inFlight }, 32, NOW)
-  const taken = (room: ReturnType<typeof roomOf>, orgId: string, health: TargetHealth, channel?: Channel) => {
+  const taken = (
+    room: ReturnType<typeof capacityOf>,
+    orgId: string,
+    health: TargetHealth,
+    channel?: Channel,
+  ) => {
     let n = 0
     return startedOf(() => room.take(to(orgId, `new ${n++}`, health, channel)) === 'go')
   }
 
   test('of a server that all share an organization claims a quarter, and leaves the rest to the others', () => {
-    const room = roomOf([])
+    const room = capacityOf([])
     for (const org of ['org_1', 'org_2']) expect(taken(room, org, 'healthy', 'email')).toBe(8)
     // Its own receivers are its own to fill.
     for (const org of ['org_1', 'org_2']) expect(taken(room, org, 'unproven')).toBe(32)
-    const later = roomOf(
+    const later = capacityOf(
       some(8, 'org_1', 'healthy', 'email'),
       since(NOW, some(3, 'org_2', 'healthy', 'email')),
     )
@@ -124,16 +129,18 @@ describe('to be claimed', () => {
       'later',
       'go',
     ])
-    const all = roomOf(Array.from({ length: 4 }, (_, n) => some(8, `org_${n}`, 'healthy', 'email')).flat())
+    const all = capacityOf(
+      Array.from({ length: 4 }, (_, n) => some(8, `org_${n}`, 'healthy', 'email')).flat(),
+    )
     expect([all.full.includes('email'), all.take(to('org_5', 'new', 'healthy', 'email'))]).toEqual([
       true,
       'later',
     ])
-    expect(roomOf(some(31, 'org_1')).full).toEqual([])
+    expect(capacityOf(some(31, 'org_1')).full).toEqual([])
   })
 
   test('what is on its way needs no room: a hundred that hang keep nothing from being claimed', () => {
-    const room = roomOf([], since(LONG_AGO, some(100, 'org_1', 'unproven')))
+    const room = capacityOf([], since(LONG_AGO, some(100, 'org_1', 'unproven')))
     expect([room.full, room.hasRoom]).toEqual([[], true])
     expect(taken(room, 'org_1', 'healthy')).toBe(32)
   })
@@ -141,37 +148,37 @@ describe('to be claimed', () => {
   test('what waits for a target with enough on its way is postponed, and counts for nothing', () => {
     const busy = to('org_1', 'busy')
     const inFlight = since(NOW, [busy, { ...busy }])
-    const room = roomOf(
+    const room = capacityOf(
       Array.from({ length: 200 }, () => busy),
       inFlight,
     )
     expect([room.take(busy), room.full, room.hasRoom]).toEqual(['wait', [], true])
     expect(taken(room, 'org_1', 'healthy')).toBe(32)
     expect(room.take({ ...busy, orgId: 'org_2' })).toBe('go')
-    expect(roomOf([], since(LONG_AGO, [busy, { ...busy }])).take(busy)).toBe('hangs')
-    expect(roomOf(some(200, 'org_1')).hasRoom).toBe(false)
+    expect(capacityOf([], since(LONG_AGO, [busy, { ...busy }])).take(busy)).toBe('hangs')
+    expect(capacityOf(some(200, 'org_1')).hasRoom).toBe(false)
   })
 
   test('what is unproven is postponed once the organization has enough on its way that hangs', () => {
     const unproven = to('org_1', 'new', 'unproven')
     const ready = some(32, 'org_1', 'unproven')
     const inFlight = some(8, 'org_1', 'healthy')
-    expect(roomOf(ready, since(LONG_AGO + 1, inFlight)).take(unproven)).toBe('later')
-    const stuck = roomOf(ready, since(LONG_AGO, inFlight))
+    expect(capacityOf(ready, since(LONG_AGO + 1, inFlight)).take(unproven)).toBe('later')
+    const stuck = capacityOf(ready, since(LONG_AGO, inFlight))
     expect([stuck.take(unproven), stuck.full]).toEqual(['hangs', []])
     expect(taken(stuck, 'org_1', 'healthy')).toBe(32)
-    expect(roomOf(ready, since(LONG_AGO, inFlight.slice(1))).take(unproven)).toBe('later')
+    expect(capacityOf(ready, since(LONG_AGO, inFlight.slice(1))).take(unproven)).toBe('later')
   })
 
   test('slow ones are claimed up to what may be in flight, and postponed beyond', () => {
-    expect(taken(roomOf(some(1, 'org_1', 'slow')), 'org_1', 'slow')).toBe(1)
-    expect(roomOf(some(2, 'org_1', 'slow')).take(to('org_1', 'new', 'slow'))).toBe('hangs')
-    expect(roomOf([], since(LONG_AGO, some(2, 'org_1'))).take(to('org_1', 'new', 'slow'))).toBe('hangs')
-    expect(roomOf(some(2, 'org_1', 'slow')).take(to('org_2', 'new', 'slow'))).toBe('go')
+    expect(taken(capacityOf(some(1, 'org_1', 'slow')), 'org_1', 'slow')).toBe(1)
+    expect(capacityOf(some(2, 'org_1', 'slow')).take(to('org_1', 'new', 'slow'))).toBe('hangs')
+    expect(capacityOf([], since(LONG_AGO, some(2, 'org_1'))).take(to('org_1', 'new', 'slow'))).toBe('hangs')
+    expect(capacityOf(some(2, 'org_1', 'slow')).take(to('org_2', 'new', 'slow'))).toBe('go')
   })
 
   test('of a target that does not answer one is held at a time, started or not', () => {
-    const room = roomOf([to('org_1', 'ready')], since(NOW, [to('org_1', 'started')]))
+    const room = capacityOf([to('org_1', 'ready')], since(NOW, [to('org_1', 'started')]))
     const probes = ['ready', 'started', 'new', 'new'].map((target) => room.takeProbe(to('org_1', target)))
     expect(probes).toEqual(['hangs', 'hangs', 'go', 'hangs'])
     // Where another organization has a target of that name, this one may still be asked.
