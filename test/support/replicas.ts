@@ -164,7 +164,7 @@ export async function startInstallation(haproxyProgram: string, settings: Env): 
   return {
     postgres,
     databaseUrl: postgres.url,
-    dataKey: DATA_KEY!,
+    dataKey: DATA_KEY,
     connection,
     haproxy,
     own,
