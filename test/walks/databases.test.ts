@@ -68,6 +68,7 @@ describe('making one', () => {
       connection_config: null,
       filter_schema: {},
       configured_at: null,
+      documents: false,
       created_at: expect.any(String) as string,
     })
     for (const source_id of [made.id, 'db_crm']) {

@@ -13,9 +13,10 @@ import {
   inDatabase,
   insertSource,
   makeSource,
+  managedDatabases,
   startWithDatabases,
-  toyModels,
   type SystemWithDatabases,
+  toyModels,
 } from '../../support/data-sources.ts'
 import { takeLoadSteps, uploadFile } from '../../support/loads.ts'
 import { makeMember, makeOrganization, unique, type Org } from '../../support/make.ts'
@@ -83,7 +84,7 @@ describe('the list', () => {
     expect(all.row('db_handbook')).toMatch(
       /(?:Embedded|\| Postgres).*Exposed to viewers and above.*Configured 1 table, 3 filter columns/,
     )
-    expect(all.row('db_handbook')).toContain(process.env['TEST_PGVECTOR_URL'] ? 'Postgres' : 'Embedded')
+    expect(all.row('db_handbook')).toContain(managedDatabases() === 'embedded' ? 'Embedded' : 'Postgres')
     expect(all.row('db_tickets')).toContain('On, not exposed')
     expect(all.row('db_warehouse')).toMatch(/Attached Postgres.*Off.*Not configured/)
     expect(all.row('db_salaries')).toContain('Exposed to admins and above')
