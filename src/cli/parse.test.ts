@@ -85,6 +85,13 @@ describe('a command line', () => {
 
   test.each([
     ['datasorce list', 'Unknown command: datasorce | Did you mean svc datasource? Run: svc --help'],
+    [
+      'datasource qurey',
+      'Unknown command: datasource qurey | Did you mean svc datasource query? Available: svc',
+    ],
+    ['--bogus', 'Unknown option: --bogus | Run: svc --help'],
+    ['--versoin', 'Unknown option: --versoin | Did you mean --version? Run: svc --help'],
+    ['--json', 'A command is missing | Run: svc --help'],
     ['frobnicate', 'Unknown command: frobnicate | Run: svc --help'],
     ['toString', 'Unknown command: toString | Run: svc --help'],
     ['db', 'Missing subcommand: svc db <command> | Available: svc db list, svc db show, svc db create'],

@@ -11,6 +11,8 @@ export type Parsed = { readonly command: Command; readonly input: CommandInput }
 
 export function parse(argv: readonly string[]): Parsed {
   const { command, words, rest } = findCommand(argv)
+  const [option = ''] = argv
+  if (!command && words.length === 0 && option.startsWith('-')) throw unknownOption(option)
   if (!command) throw unknownCommand(words)
   return { command, input: parseFor(command, rest) }
 }
@@ -27,6 +29,16 @@ export function parseFor(command: Command, rest: readonly string[]): CommandInpu
 const ELSEWHERE: Readonly<Record<string, string>> = {
   whoami: 'svc status',
   version: 'svc --version',
+}
+
+/** Before any command there are only those of the client itself. */
+function unknownOption(option: string): ServiceError {
+  const isCommon = GLOBAL_OPTIONS.some(({ long, short }) => [`--${long}`, `-${short}`].includes(option))
+  if (isCommon) return usageError('A command is missing', 'Run: svc --help')
+  return usageError(
+    `Unknown option: ${option}`,
+    `${didYouMean(option, ['--help', '--version'])}Run: svc --help`,
+  )
 }
 
 function unknownCommand(words: readonly string[]): ServiceError {

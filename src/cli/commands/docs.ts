@@ -86,7 +86,7 @@ function summaryOf({ sync, added, changed, removed, unchanged }: Begun): string 
 
 function tellLeftOut(ctx: CommandContext, leftOut: readonly LeftOut[]): void {
   if (leftOut.length === 0) return
-  ctx.info(`Left out ${leftOut.length.toLocaleString('en')} files:`)
+  ctx.info(`Left out ${leftOut.length.toLocaleString('en')} ${leftOut.length === 1 ? 'file' : 'files'}:`)
   for (const { path, reason } of leftOut.slice(0, LEFT_OUT_SHOWN)) ctx.info(`  ${path}: ${reason}`)
   if (leftOut.length > LEFT_OUT_SHOWN) ctx.info(`  and ${leftOut.length - LEFT_OUT_SHOWN} more`)
 }

@@ -218,7 +218,7 @@ export async function requireAllowed(checks: IntegrationChecks, orgId: string, u
 export function requireActive({ state }: IntegrationRow): void {
   if (state === 'active') return
   throw new ServiceError('CONFLICT', 'The integration is not active', {
-    hint: 'Connect it again or turn it on first.',
+    hint: state === 'paused' ? 'Resume it first.' : 'Connect it again or turn it on first.',
   })
 }
 
