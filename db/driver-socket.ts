@@ -221,7 +221,6 @@ export function openDriver(url: string, settings: Settings, watched?: Watched): 
   const end = client.end.bind(client)
   return Object.assign(client, {
     async begin(...args: unknown[]): Promise<unknown> {
-      await gate?.held()
       waiting += 1
       try {
         return await begin(...args)

@@ -4,6 +4,7 @@ import { sql as text } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startPostgres, type TestPostgres } from '../test/support/postgres.ts'
 import { connect, type Connection, type SqlQueries } from './connect.ts'
+import { runCall } from './current-call.ts'
 
 let server: TestPostgres
 let direct: Connection
@@ -47,6 +48,13 @@ test('a transaction whose server process ends fails with the loss, and the next 
   await close()
 })
 
+/** What may wait for a standby is not given the last connections. */
+const locallyIn = <T>(work: () => Promise<T>): Promise<T> =>
+  runCall((call) => {
+    call.durability = 'local'
+    return work()
+  })
+
 /** What broke: queries sent between the error of a connection and its close waited for ever, and so did their connection. */
 test.each([
   ['named statements', true],
@@ -84,7 +92,7 @@ test.each([
     }
     // One that was ended last may not know it yet.
     const distinct = () =>
-      Promise.all(Array.from({ length: POOL }, () => sql.transaction(asleep))).then(
+      Promise.all(Array.from({ length: POOL }, () => locallyIn(() => sql.transaction(asleep)))).then(
         (pids) => new Set(pids).size,
         () => 'not yet',
       )
@@ -172,6 +180,15 @@ test.each([true, false])(
     expect(await answered).toHaveLength(40)
   },
 )
+
+test('behind a pooler a transaction takes one place: of one connection and of two, as many at once as come', async () => {
+  for (const poolSize of [1, 2]) {
+    const { db, close } = await connect({ url: server.url }, { poolSize, prepare: false })
+    const five = Array.from({ length: 5 }, () => db.transaction((tx) => tx.execute('select 1 as one')))
+    expect(await Promise.all(five)).toEqual(five.map(() => [{ one: 1 }]))
+    await close()
+  }
+})
 
 test('an address with several hosts, or with options, is refused with a sentence and without its password', async () => {
   for (const url of ['postgres://a:hush@h1,h2/svc', 'postgres://a:hush@h1/svc?options=-cwork_mem%3D1']) {
