@@ -25,8 +25,6 @@ CREATE TABLE "delivery_keys" (
 --> statement-breakpoint
 CREATE TABLE "delivery_keys_rest" PARTITION OF "delivery_keys" DEFAULT;
 --> statement-breakpoint
-ALTER TABLE "deliveries" ADD COLUMN "replayed_at" timestamp with time zone;
---> statement-breakpoint
 -- Most of what is there, while others go on; what comes meanwhile is added by the next migration, under its lock.
 INSERT INTO "event_keys" SELECT "org_id", "source", "dedup_key", "id", "recorded_at" FROM "events";
 --> statement-breakpoint

@@ -2,6 +2,8 @@
 -- and what was there before them a partition of its own; embedded the rest is all of it.
 LOCK TABLE "events", "deliveries", "messages", "attempts", "activity", "audit_log" IN ACCESS EXCLUSIVE MODE;
 --> statement-breakpoint
+ALTER TABLE "deliveries" ADD COLUMN "replayed_at" timestamp with time zone;
+--> statement-breakpoint
 -- From about when the migration before read them.
 INSERT INTO "delivery_keys"
 SELECT d."org_id", d."event_id",
