@@ -95,11 +95,11 @@ async function answerOf(
   const timer = setTimeout(late, wallMs)
   let before: NodeJS.CpuUsage | undefined
   const look = async () => {
+    const { external_memory: buffers } = await thread.getHeapStatistics()
+    if (buffers > BUFFERS_MAX_BYTES) lost()
     const { user, system } = await thread.cpuUsage(before)
     if (!before) before = { user, system }
     else if (cpuLimitMs !== undefined && (user + system) / 1000 > cpuLimitMs) late()
-    const { external_memory: buffers } = await thread.getHeapStatistics()
-    if (buffers > BUFFERS_MAX_BYTES) lost()
   }
   // Of a thread that has ended nothing can be asked, and nothing needs to be.
   const looking = setInterval(() => void look().catch(() => {}), LOOK_MS)

@@ -85,9 +85,12 @@ function publish({ deps, source, plan }: StepContext, load: LoadRow): string {
   )
 }
 
-/** An index over all rows of a table is made much faster than it grows by each of them. */
+/**
+ * An index over all rows of a table is made much faster than it grows by each of them. Only where there were none: making it
+ * keeps questions out.
+ */
 const insertPassages = ({ documents }: DocumentsRow, passages: string): string =>
-  `if not exists (select from public.passages) then
+  `if not exists (select from public.passages) and not exists (select from ${PASSAGES_BEFORE}) then
       drop index if exists public.passages_embedding;
       insert into public.passages (${PASSAGE_COLUMNS}) ${passages};
       ${embeddingIndex(documents)}
