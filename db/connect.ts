@@ -72,6 +72,8 @@ const CONNECT_TIMEOUT_SECONDS = 10
 const STATEMENT_TIMEOUT_MS = 30_000
 /** Whoever waits for what it looks at waits no longer. */
 const ASIDE_CONNECT_SECONDS = 2
+/** What is not done by then is done by the next one. */
+const ASIDE_MS = 10_000
 /** How long a close waits for running queries. */
 const CLOSE_TIMEOUT_SECONDS = 5
 
@@ -186,9 +188,12 @@ async function connectPostgres(
       const own = makeTransactionsSafe(
         openDriver(url, { ...settings, max: 1, prepare: false, connect_timeout: ASIDE_CONNECT_SECONDS }),
       )
+      // A server that freezes says nothing, and whoever waits for this would wait for ever.
+      const late = setTimeout(() => void own.end({ timeout: 0 }), ASIDE_MS)
       try {
         return await work(handlesOf(own, listener, false))
       } finally {
+        clearTimeout(late)
         await own.end({ timeout: CLOSE_TIMEOUT_SECONDS })
       }
     },

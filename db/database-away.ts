@@ -131,17 +131,27 @@ export function createGate(limits = AWAY) {
       held = until
       until.then(over, over)
     },
-    held: (): Promise<void> | undefined => held,
     wait,
     /** Returns how to refuse it as long as it is not on a connection. */
     guard(query: DriverQuery): { settled: () => void; refuse: (error: Error) => void } {
       const { handler } = query
       const waiter = { isWaiting: () => query.state === null, refuse: (error: Error) => refuse(query, error) }
-      const guarded = (): void => {
-        if (held) {
-          held.then(guarded, (error: unknown) => query.reject(new DatabaseAway(error)))
-          return
+      let isRefused = false
+      /** Nobody waits for longer than for a database that is away; what was refused is not sent afterwards. */
+      const waitForHold = (hold: Promise<void>): void => {
+        const refuseNow = (error: unknown) => {
+          if (!isRefused) query.reject(new DatabaseAway(error))
+          isRefused = true
         }
+        const late = setTimeout(refuseNow, limits.waitMs, cause)
+        hold
+          .finally(() => clearTimeout(late))
+          .then(() => {
+            if (!isRefused) guarded()
+          }, refuseNow)
+      }
+      const guarded = (): void => {
+        if (held) return waitForHold(held)
         try {
           wait(waiter)
         } catch (error) {

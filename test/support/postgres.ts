@@ -4,6 +4,8 @@ import { randomBytes } from 'node:crypto'
 import { appendFile, chmod, cp, lchown, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import postgres from 'postgres'
 import { freePort } from './free-port.ts'
 
 export type TestPostgres = {
@@ -83,8 +85,9 @@ async function serve(at: Home): Promise<TestPostgres> {
     await rm(halted)
     server = await start(at, port)
   }
+  const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`
   return {
-    url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
+    url,
     halt,
     resume,
     async save() {
@@ -104,6 +107,7 @@ async function serve(at: Home): Promise<TestPostgres> {
       await giveAway(join(home, 'data'), at.identity)
       await chmod(join(home, 'data'), 0o700)
       await resume()
+      await untilWritable(url)
     },
     async stop() {
       await stop(server)
@@ -120,6 +124,14 @@ async function serve(at: Home): Promise<TestPostgres> {
       return serve({ ...at, home: copy, settings: { ...at.settings, primary_conninfo: primary } })
     },
   }
+}
+
+/** A server that takes over answers as a standby at first. */
+async function untilWritable(url: string): Promise<void> {
+  const client = postgres(url, { max: 1 })
+  const isStandby = async () => (await client`select pg_is_in_recovery() as it`)[0]!['it'] as boolean
+  while (await isStandby()) await sleep(20)
+  await client.end()
 }
 
 async function giveAway(home: string, { uid }: Identity): Promise<void> {

@@ -26,8 +26,8 @@ export async function readPosition(asked: Pick<Sql, 'query'>): Promise<Position 
   }
 }
 
-/** Not allowed, not supported, not there, not in this state. */
-const UNTOLD = new Set(['42501', '0A000', '42883', '55000'])
+/** Not allowed, not supported, not there. A standby, which is not in the state for it, is not looked at in place of its server. */
+const UNTOLD = new Set(['42501', '0A000', '42883'])
 
 /** Changes it under its lock. */
 export const updateTimeline = (

@@ -4,8 +4,11 @@
  * times in between; while something is to be ended again, nothing of this process is sent.
  */
 import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Connection, Handle, Server } from '../../../db/connect.ts'
-import { eq, like, sql } from '../../../db/drizzle.ts'
+import { keptLocally, locally } from '../../../db/commit-locally.ts'
+import { outsideCalls } from '../../../db/current-call.ts'
+import { like, sql } from '../../../db/drizzle.ts'
 import { installationFacts } from '../../../db/schema.ts'
 import type { EndingsPromise } from '../../contracts/endings.ts'
 import { ServiceError } from '../../contracts/errors.ts'
@@ -41,6 +44,10 @@ type Aside = Parameters<Parameters<Server['aside']>[0]>[0]
 const BEAT_MS = { direct: 5_000, pooled: 1_000 }
 /** Every so many looks the folder is swept. */
 const SWEEP_BEATS = 500
+/** After a look that could not end again what was lost. */
+const AGAIN_MS = 500
+/** A stop does not wait for a database that hangs. */
+const CLOSE_MS = 2_000
 /** A disk that is full. */
 const RETRY_SECONDS = 30
 
@@ -59,24 +66,42 @@ export async function watchTimeline(deps: Deps): Promise<TimelineWatch> {
       .catch(() => {})
       .then(() => {
         queued = undefined
-        running = server.aside(compare)
+        // It is everybody's, whoever's query opened the session.
+        running = outsideCalls(() => server.aside(compare))
         return running
       }))
 
+  /** Set while something is to be ended again, also between two attempts at it. */
+  let caughtUp: PromiseWithResolvers<void> | undefined
+
   async function compare(aside: Aside): Promise<void> {
+    // A beat may go on meanwhile: what is read now is compared with what was known before.
+    const known = seen
     const position = await readPosition(aside.sql)
     const before = await readTimeline(aside.db)
-    const isBack = hasGoneBack(seen, position, before)
+    const isBack = hasGoneBack(known, position, before)
     const isToldBack =
-      seen !== undefined && (before?.changes !== seen.changes || before.lineage !== seen.lineage)
+      known !== undefined && (before?.changes !== known.changes || before.lineage !== known.lineage)
     if (seen && !isBack && !isToldBack) {
-      seen = { ...seen, position }
+      seen = { ...seen, position: position ?? seen.position }
+      caughtUp?.resolve()
+      caughtUp = undefined
       return
     }
-    const again = catchUp(aside, position, before, isBack)
-    // New sessions wait for this anyway; this is for those that are open.
-    server.hold(again)
-    await again
+    if (!caughtUp) {
+      // New sessions wait for this anyway; this is for those that are open.
+      caughtUp = Promise.withResolvers()
+      server.hold(caughtUp.promise)
+    }
+    try {
+      await catchUp(aside, position, before, isBack)
+    } catch (error) {
+      log.warn('what was lost could not be ended again yet', { error })
+      setTimeout(() => void look().catch(() => {}), AGAIN_MS).unref()
+      throw error
+    }
+    caughtUp.resolve()
+    caughtUp = undefined
   }
 
   async function catchUp(
@@ -121,10 +146,10 @@ export async function watchTimeline(deps: Deps): Promise<TimelineWatch> {
     if (seen && (after.changes !== seen.changes || after.beat <= seen.beat)) await look()
     else if (seen) seen = { ...seen, beat: after.beat }
     const value = { journal: journal?.id ?? null, at: now.getTime() }
-    await db
-      .insert(installationFacts)
-      .values({ name: `${PROCESS_FACT}${name}`, value })
-      .onConflictDoUpdate({ target: installationFacts.name, set: { value } })
+    await db.execute(sql`
+      insert into installation_facts (name, value)
+      values (${`${PROCESS_FACT}${name}`}, ${keptLocally(sql`${JSON.stringify(value)}::text::jsonb`)})
+      on conflict (name) do update set value = excluded.value`)
   }
 
   await look()
@@ -166,12 +191,15 @@ export async function watchTimeline(deps: Deps): Promise<TimelineWatch> {
     promise: () => promiseOf(db, clock),
     async close() {
       clearInterval(timer)
-      await beating
       server.watch(async () => {})
-      await db
-        .delete(installationFacts)
-        .where(eq(installationFacts.name, `${PROCESS_FACT}${name}`))
-        .catch(() => {})
+      const leave = async () => {
+        await beating
+        await db.execute(
+          sql`delete from installation_facts where name = ${`${PROCESS_FACT}${name}`} and ${locally}`,
+        )
+      }
+      const late = sleep(CLOSE_MS, undefined, { ref: false })
+      await Promise.race([leave().catch(() => {}), late])
     },
   }
 }
@@ -183,9 +211,10 @@ function hasGoneBack(
 ): boolean {
   // A process that has just started knows what the database says of itself.
   if (!seen) return known?.timeline != null && position !== null && position.timeline !== known.timeline
-  if (position && seen.position)
-    return position.timeline !== seen.position.timeline || position.at < seen.position.at
-  return (known?.beat ?? 0) < seen.beat
+  // Also where the position says nothing: since it was last read the server may have gone on, and back to behind it.
+  if ((known?.beat ?? 0) < seen.beat) return true
+  if (!position || !seen.position) return false
+  return position.timeline !== seen.position.timeline || position.at < seen.position.at
 }
 
 const isRecordedFor = (known: Timeline, seen: Seen | undefined, timeline: string | null): boolean =>
