@@ -74,7 +74,8 @@ export async function start(
     if (isText) {
       for (const line of first?.lines ?? (console ? [`Console: ${console}`] : []))
         process.stdout.write(`${line}\n`)
-    } else if (first) log.info('welcome', first.record)
+      // A password that nobody finds is worse than a line too many: also where only warnings are written.
+    } else if (first) log.warn('welcome', first.record)
     await first?.discardPlan()
     log.info('ready', {
       services: config.SVC_SERVICES,
