@@ -193,7 +193,7 @@ export const ATTEMPT_LEASE_SECONDS = 120
  * A recovery queues so many deliveries at a time, of so many it looks at, and goes on when fewer than `open` messages wait
  * for the target: what happens meanwhile waits behind these and no more, and nobody else behind any.
  */
-export const RECOVERY = { batch: 100, scanned: 5_000, open: 200, everySeconds: 1 }
+export const RECOVERY = { batch: 100, scanned: 5_000, open: 200, everySeconds: 1, pausedSeconds: 60 }
 /** Events that are fanned out at once: a newcomer's waits for no more than these. */
 export const FAN_OUT_EVENTS = 100
 /** Deliveries in one transaction, so that it stays short. */

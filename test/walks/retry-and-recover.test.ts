@@ -1,6 +1,6 @@
 /** decisions, 11: "retry now" and "recover since" exist for people: for admins, of their own organization, within limits. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { and, eq } from '../../db/drizzle.ts'
+import { and, eq, inArray } from '../../db/drizzle.ts'
 import {
   attempts,
   deliveries,
@@ -314,6 +314,24 @@ describe('recover since', () => {
     expect(await replayed()).toEqual([])
   })
 
+  test('waits while its integration is paused, and goes on afterwards', async () => {
+    const missed = await failed()
+    const theirs = await makeOrganization(system)
+    const their = await connected(theirs.owner)
+    const theirMissed = await failed(their, theirs)
+    await recover()
+    await recover({ integration_id: their.integrationId }, theirs.owner)
+    await admin.call(pauseIntegration, { integration_id: integrationId })
+    await workOff(2)
+    expect(await shown()).toMatchObject([{ state: 'running', queued: 0 }])
+    expect(await replayed(theirs)).toEqual([theirMissed.id])
+    await admin.call(resumeIntegration, { integration_id: integrationId })
+    system.clock.advance(RECOVERY.pausedSeconds)
+    await workOff(2)
+    expect(await shown()).toMatchObject([{ state: 'done', queued: 1 }])
+    expect(await replayed()).toEqual([missed.id])
+  })
+
   test('ends with its integration', async () => {
     await failed()
     const { id } = await recover()
@@ -442,6 +460,37 @@ describe('a paused integration', () => {
     await sweepDeliveries({ db: system.db, clock: later, deliveryDays: 90 })
     const [row] = await system.db.select().from(deliveries).where(eq(deliveries.id, id))
     expect(row).toMatchObject({ state: 'dropped', reason: 'paused_too_long' })
+  })
+
+  test('stays held, however long nothing comes for it', async () => {
+    const other = await makeOrganization(system)
+    const their = await connected(other.owner)
+    await pause()
+    const target = { nextAllowedAt: system.clock.now(), orgId: other.id, target: their.integrationId }
+    await system.db.insert(messageTargets).values(target)
+    const later = () => new Date(now() + 91 * 86_400_000)
+    await sweepDeliveries({ db: system.db, clock: later, deliveryDays: 90 })
+    const left = await system.db
+      .select()
+      .from(messageTargets)
+      .where(inArray(messageTargets.orgId, [org.id, other.id]))
+    // Nothing was known of the other one but when it was last sent to.
+    expect(left).toMatchObject([{ target: integrationId, heldUntil: new Date('9999-01-01T00:00:00Z') }])
+  })
+
+  test('is not taken for dead afterwards: its failures are counted anew', async () => {
+    const other = await makeOrganization(system)
+    const their = await connected(other.owner)
+    const failingSince = new Date(now() - 6 * 86_400_000)
+    await system.db
+      .update(integrations)
+      .set({ failingSince })
+      .where(inArray(integrations.id, [integrationId, their.integrationId]))
+    expect(await pause()).toMatchObject({ failing_since: failingSince.toISOString() })
+    expect(await resume()).toMatchObject({ state: 'active', failing_since: null })
+    expect((await other.owner.call(listIntegrations, {})).integrations).toMatchObject([
+      { failing_since: failingSince.toISOString() },
+    ])
   })
 })
 

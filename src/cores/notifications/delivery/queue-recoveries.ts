@@ -43,11 +43,14 @@ async function nextStep(
 ): Promise<Partial<Recovery>> {
   const { orgId, integrationId } = due
   const now = clock()
-  const nextAt = new Date(now.getTime() + RECOVERY.everySeconds * 1000)
+  const later = (seconds: number) => new Date(now.getTime() + seconds * 1000)
+  const nextAt = later(RECOVERY.everySeconds)
   const [integration] = await tx
     .select({ state: integrations.state })
     .from(integrations)
     .where(integrationKey({ orgId, id: integrationId }))
+  // As everything else that waits for it, it goes on afterwards.
+  if (integration?.state === 'paused') return { nextAt: later(RECOVERY.pausedSeconds) }
   if (integration?.state !== 'active') return { state: 'stopped', endedAt: now }
   if (await hasEnoughOpen(tx, due)) return { nextAt }
   await lockReplays(tx, orgId)

@@ -45,11 +45,13 @@ export async function sweepDeliveries({ db, clock, deliveryDays }: SweepDeliveri
   await sweepRows(db, before)
   await deleteInSteps(db, oldKeys(sql`${eventKeys}`, sql`${eventKeys.recordedAt}`, before))
   await deleteInSteps(db, oldKeys(sql`${digestKeys}`, sql`${digestKeys.windowEnd}`, before))
+  // Not one that is held: that its integration is paused is known to the sending by this row alone.
   await db.execute(sql`
     delete from message_targets t
     where t.next_allowed_at < ${before.toISOString()}::timestamptz
+      and (t.held_until is null or t.held_until < ${HELD})
       and not exists (select from messages m where m.org_id = t.org_id and m.target = t.target
-        and m.state in ('pending', 'claimed', 'sending'))`)
+        and m.state in ('open', 'pending', 'claimed', 'sending'))`)
   await db.execute(sql`delete from recoveries where ended_at < ${before.toISOString()}::timestamptz`)
   // Nothing was sent to it afterwards, so the deliveries are gone by then, a month as a whole.
   await db.execute(sql`

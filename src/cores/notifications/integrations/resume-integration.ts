@@ -20,7 +20,8 @@ export const resumeIntegration: Verb<'resumeIntegration'> = write(
         hint: 'Connect it again or turn it on.',
       })
     }
-    const resumed = await updateIntegrationRow(tx, row, { state: 'active' })
+    // Its trouble begins anew: the days that it was paused are none that it failed, and what waited is not to be dropped.
+    const resumed = await updateIntegrationRow(tx, row, { state: 'active', failingSince: null })
     await releaseTarget(tx, clock, row)
     await audit('integration.changed', row.name)
     return presentWithCount(tx, resumed)
