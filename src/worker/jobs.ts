@@ -12,6 +12,7 @@ import { sweepLoads } from '../cores/loads/index.ts'
 import { sweepLogs, type SweepLogsDeps } from '../cores/logs/index.ts'
 import { sweepMaintenance } from '../cores/maintenance/index.ts'
 import {
+  releaseStrandedMessages,
   sweepChatAuthorizations,
   sweepDeliveries,
   type SweepDeliveriesDeps,
@@ -106,6 +107,12 @@ export const watchTable = (deps: TenantDeps): readonly Job[] => [
     everySeconds: MINUTE,
     leaseSeconds: MINUTE,
     run: () => rescheduleChecks(deps),
+  },
+  {
+    name: 'release stranded messages',
+    everySeconds: MINUTE,
+    leaseSeconds: MINUTE,
+    run: () => releaseStrandedMessages(deps),
   },
   {
     name: 'expire token reservations',

@@ -7,6 +7,7 @@ import { CLAIM } from '../../src/contracts/limits.ts'
 import {
   createSender,
   expireLeases,
+  releaseStrandedMessages,
   shipAndFanOut,
   type Outcome,
 } from '../../src/cores/notifications/index.ts'
@@ -488,6 +489,34 @@ test('what a paused target is sent waits, and goes afterwards in its order; anot
   expect(subjects(paused.url)).toEqual(subjects(fine.url))
   expect((await harness.deliveriesOf(org)).every(({ state }) => state === 'sent')).toBe(true)
   expect(await targetOf(org, paused.integrationId)).toMatchObject({ heldUntil: null, inFlight: 0 })
+})
+
+test('what is given back in the moment of a release waits for no hold that is over', async () => {
+  const [paused, still, theirs] = [await hook(org), await hook(org), await hook(other)]
+  const [held, stillHeld] = [paused, still].map(
+    ({ integrationId }) => ({ orgId: org.id, id: integrationId, kind: 'webhook' }) as const,
+  )
+  await record(org, 1)
+  await record(other, 1)
+  await fanOut()
+  const sender = worker()
+  await sender.claim()
+  for (const one of [held!, stillHeld!])
+    await withTransaction(harness.db, (tx) => holdTarget(tx, harness.clock.now, one))
+  // The release has looked for what waits, and found the claimed one not to be among it.
+  await runOnce(sender)
+  await database.sql.query(`update message_targets set held_until = null where target = '${held!.id}'`)
+  harness.clock.advance(60)
+  await harness.drain()
+  expect([paused, still, theirs].map(({ url }) => sentTo(url))).toEqual([0, 0, 1])
+  await releaseStrandedMessages(harness.deps)
+  harness.clock.advance(1)
+  await harness.drain()
+  expect([paused, still, theirs].map(({ url }) => sentTo(url))).toEqual([1, 0, 1])
+  await withTransaction(harness.db, (tx) => releaseTarget(tx, harness.clock.now, stillHeld!))
+  harness.clock.advance(1)
+  await harness.drain()
+  expect([paused, still, theirs].map(({ url }) => sentTo(url))).toEqual([1, 1, 1])
 })
 
 test('a receiver that only asks to slow down is not failing; one that refuses is', async () => {

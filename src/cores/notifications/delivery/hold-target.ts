@@ -7,7 +7,7 @@ import { sql } from '../../../../db/drizzle.ts'
 import { notify } from '../../../../db/listen.ts'
 import { messageTargets } from '../../../../db/schema.ts'
 import type { IntegrationKind } from '../../../contracts/channels.ts'
-import type { Clock } from '../../dependencies.ts'
+import type { Clock, Storage } from '../../dependencies.ts'
 
 type Held = { readonly orgId: string; readonly id: string; readonly kind: IntegrationKind }
 
@@ -42,4 +42,38 @@ export async function releaseTarget(tx: Transaction, clock: Clock, { orgId, id, 
     update message_targets set held_until = null
     where org_id = ${orgId} and target = ${id} and held_until >= ${HELD}`)
   await notify(tx, 'messages')
+}
+
+/** In one statement, so that its locks are short. */
+const STRANDED_BATCH = 1_000
+
+/**
+ * Has due what waits for a hold that is over: whoever claimed or gave back a message in the moment of the release may have
+ * written the hold to it afterwards. One that is held again meanwhile is found so when it is claimed.
+ */
+export async function releaseStrandedMessages({ db, clock }: Storage): Promise<void> {
+  const at = sql`${clock().toISOString()}::timestamptz`
+  let [all, released] = [0, 0]
+  do {
+    const [batch] = await db.execute<{ n: number }>(sql`
+      with stranded as materialized (
+        select m.org_id, m.id, m.created_at, m.seq from messages m
+        where m.state in ('open', 'pending') and m.lease_until is null and m.next_at >= ${HELD}
+          and not exists (
+            select from message_targets t
+            where t.org_id = m.org_id and t.target = m.target and t.held_until >= ${HELD})
+        limit ${sql.raw(String(STRANDED_BATCH))} for update of m skip locked
+      ), released as (
+        update messages m set next_at = ${at} + w.place * interval '1 microsecond', slot_at = null
+        from (
+          select org_id, id, row_number() over (order by created_at, seq, id) as place from stranded
+        ) w
+        where m.org_id = w.org_id and m.id = w.id
+        returning m.id
+      )
+      select count(*)::int as n from released`)
+    released = batch!.n
+    all += released
+  } while (released === STRANDED_BATCH)
+  if (all > 0) await notify(db, 'messages')
 }
