@@ -17,7 +17,7 @@ import {
 } from '../../src/contracts/documents.ts'
 import { DOCUMENT_MAX_BYTES, DOCUMENTS_SYNC_IDLE_SECONDS } from '../../src/contracts/limits.ts'
 import { cancelLoad, createLoad, showLoad, startLoad, uploadLoadPart } from '../../src/contracts/loads.ts'
-import { writeToDatabase } from '../../src/cores/databases/index.ts'
+import { writeToDatabase, type Queries } from '../../src/cores/databases/index.ts'
 import { startWithDatabases, type SystemWithDatabases } from '../support/data-sources.ts'
 import { contentOf, listOf, syncFiles, uploadMissing, type Files } from '../support/documents.ts'
 import { announced, takeLoadSteps } from '../support/loads.ts'
@@ -52,16 +52,19 @@ const refused = (code: string) => expect.objectContaining({ code })
 const ask = async (query: string) =>
   (await org.owner.call(queryDataSource, { source_id: `db_${name}`, query, top_k: 1 })).results[0]
 
-/** All that is published. */
-async function passages(): Promise<{ id: string; path: string; passage: string }[]> {
+async function inDatabase<T>(work: (queries: Queries) => Promise<T>): Promise<T> {
   const isSource = and(eq(dataSources.orgId, org.id), eq(dataSources.name, name))
   const [source] = await system.db.select().from(dataSources).where(isSource)
-  return writeToDatabase(system.system.gateway!, source!, async (queries) => [
+  return writeToDatabase(system.system.gateway!, source!, work)
+}
+
+/** All that is published. */
+const passages = () =>
+  inDatabase(async (queries) => [
     ...(await queries.query<{ id: string; path: string; passage: string }>(
       'select id, path, passage from passages order by path, place',
     )),
   ])
-}
 
 describe('a documents source', () => {
   test('can be asked after its first sync, passage by passage, by its own organization alone', async () => {
@@ -131,12 +134,28 @@ describe('a documents source', () => {
     await expect(other.owner.call(undoDocuments, { name, version })).rejects.toEqual(refused('NOT_FOUND'))
     await org.owner.call(undoDocuments, { name, version: version + 2 })
 
+    // Seven days after the sync, but not after the undoing: it is kept.
+    const isSync = and(eq(loads.orgId, org.id), eq(loads.state, 'succeeded'))
+    const cleanUp = async () => {
+      await system.db.update(loads).set({ waitsUntil: null }).where(isSync)
+      await takeLoadSteps(system)
+    }
+    await cleanUp()
+    const { undo_until } = await org.owner.call(showDocuments, { name })
+    const waiting = await system.db
+      .select()
+      .from(loads)
+      .where(and(isSync, eq(loads.isStaged, true)))
+    expect(waiting.map(({ waitsUntil }) => waitsUntil?.toISOString())).toEqual([undo_until])
+    await org.owner.call(undoDocuments, { name, version: version + 3 })
+    expect(await passages()).toEqual(after)
+    await org.owner.call(undoDocuments, { name, version: version + 4 })
+
     // After seven days it is deleted.
-    await system.db
-      .update(loads)
-      .set({ waitsUntil: system.clock.now() })
-      .where(and(eq(loads.orgId, org.id), eq(loads.state, 'succeeded')))
-    await takeLoadSteps(system)
+    await inDatabase((queries) =>
+      queries.query(`update versions set published_at = published_at - interval '7 days'`),
+    )
+    await cleanUp()
     const held = await org.owner.call(showDocuments, { name })
     expect(held.undo_until).toBeNull()
     await expect(org.owner.call(undoDocuments, { name, version: held.version })).rejects.toEqual(

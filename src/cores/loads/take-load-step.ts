@@ -37,7 +37,7 @@ import { readDocumentsStep } from './read-documents-step.ts'
 import { readStep } from './read-step.ts'
 import { requireRights } from './require-rights.ts'
 import { isFinished, removeStaging } from './staging.ts'
-import { isNewestSync, removeVersionBefore } from './version-before.ts'
+import { isNewestSync, readUndoUntil, removeVersionBefore } from './version-before.ts'
 import { LoadFailed, type Step } from './step.ts'
 
 const FILE_STEPS: Record<LoadPhase, Step> = {
@@ -130,17 +130,25 @@ async function takeSteps(
     const write = isOver ? writeWithOwnLogin : writeToDatabase
     const isNewest =
       load.format === 'documents' && load.state === 'succeeded' && (await isNewestSync(deps, load))
-    await write(
+    const undoUntil = await write(
       deps,
       source,
       async (unwatched) => {
         const queries = watched(unwatched, aroundQuery)
         await removeStaging(queries, load.id)
-        if (isNewest) await removeVersionBefore(queries, load.id)
+        if (!isNewest) return null
+        // An undo since then has published a version, which can be undone for as long as any other.
+        const until = await readUndoUntil(queries, deps.clock())
+        if (until === null) await removeVersionBefore(queries, load.id)
+        return until
       },
       { signal },
     )
-    await saveStep(deps, load, { isStaged: false, waitsUntil: null })
+    await saveStep(
+      deps,
+      load,
+      undoUntil === null ? { isStaged: false, waitsUntil: null } : { waitsUntil: new Date(undoUntil) },
+    )
     return undefined
   }
   if (isOver) return endOverQuota(deps, load, source, signal, aroundQuery)
