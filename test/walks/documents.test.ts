@@ -15,7 +15,7 @@ import {
   syncDocuments,
   undoDocuments,
 } from '../../src/contracts/documents.ts'
-import { DOCUMENT_MAX_BYTES, DOCUMENTS_SYNC_IDLE_SECONDS } from '../../src/contracts/limits.ts'
+import { DOCUMENT_MAX_BYTES, DOCUMENTS_MAX, DOCUMENTS_SYNC_IDLE_SECONDS } from '../../src/contracts/limits.ts'
 import { cancelLoad, createLoad, showLoad, startLoad, uploadLoadPart } from '../../src/contracts/loads.ts'
 import { writeToDatabase, type Queries } from '../../src/cores/databases/index.ts'
 import { startWithDatabases, type SystemWithDatabases } from '../support/data-sources.ts'
@@ -162,6 +162,25 @@ describe('a documents source', () => {
       refused('CONFLICT'),
     )
     expect(await passages()).toEqual(before)
+  })
+
+  test('holds no more files than one list names, also where they are kept', async () => {
+    await inDatabase((queries) =>
+      queries.query(`
+        insert into documents
+        select (jsonb_populate_record(d, jsonb_build_object('path', 'many/' || n))).*
+        from documents d, generate_series(1, ${DOCUMENTS_MAX} - (select count(*) from documents)) n
+        where d.path = (select min(path) from documents)`),
+    )
+    const files = listOf({ 'one-more.txt': 'One more. [1,0,0]' })
+    await expect(org.owner.call(syncDocuments, { name, files, keep: true })).rejects.toEqual(
+      refused('TOO_LARGE'),
+    )
+    await inDatabase((queries) => queries.query(`delete from documents where path like 'many/%'`))
+    // Of a source that has room it is taken.
+    const { sync } = await org.owner.call(syncDocuments, { name, files, keep: true })
+    await org.owner.call(cancelLoad, { load_id: sync!.id })
+    await takeLoadSteps(system)
   })
 
   test('lists a file that cannot be read with the reason, and does not ask for it again', async () => {

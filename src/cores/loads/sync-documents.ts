@@ -10,6 +10,7 @@ import { loads, type StoredPlan } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { makeId } from '../../contracts/ids.ts'
 import {
+  DOCUMENTS_MAX,
   DOCUMENTS_SYNC_IDLE_SECONDS,
   DOCUMENTS_SYNC_MAX_BYTES,
   LOAD_PROBLEMS_SHOWN,
@@ -51,6 +52,14 @@ export const syncDocuments: Verb<'syncDocuments', LoadDeps> = writeInSteps(
       })
       const found = compare(files, present, keep)
       const { missing } = found
+      // Without `keep` the list is all of them, and no longer than that.
+      if (keep && present.size + found.added > DOCUMENTS_MAX) {
+        throw new ServiceError(
+          'TOO_LARGE',
+          `A documents source holds at most ${DOCUMENTS_MAX.toLocaleString('en')} files`,
+          { hint: 'Sync without keeping what is gone, or put some of them into another source.' },
+        )
+      }
       const bytes = missing.reduce((sum, file) => sum + file.bytes, 0)
       if (bytes > DOCUMENTS_SYNC_MAX_BYTES) {
         throw new ServiceError('TOO_LARGE', 'The files are larger than one sync may send', {
@@ -100,12 +109,23 @@ function requirePaths(files: readonly File[]): void {
 /** By path: its digest, as far as it was read as files are read today. */
 type Present = ReadonlyMap<string, string | null>
 
+/** Fewer than a managed database may answer at once. */
+const PRESENT_PAGE = 5_000
+
+/** The version before the pages: if another one is published between them, this sync publishes nothing. */
 async function readPresent(queries: Queries): Promise<{ base: number; present: Present }> {
   const { version } = await readVersion(queries)
-  const rows = await queries.query<{ path: string; sha256: string | null }>(
-    `select path, case when reader = ${READER_VERSION} then sha256 end as sha256 from public.documents`,
-  )
-  return { base: version, present: new Map(rows.map(({ path, sha256 }) => [path, sha256])) }
+  const present = new Map<string, string | null>()
+  for (let after = ''; ;) {
+    const rows = await queries.query<{ path: string; sha256: string | null }>(
+      `select path, case when reader = ${READER_VERSION} then sha256 end as sha256 from public.documents
+        where path > $1 order by path limit ${PRESENT_PAGE}`,
+      [after],
+    )
+    for (const { path, sha256 } of rows) present.set(path, sha256)
+    if (rows.length < PRESENT_PAGE) return { base: version, present }
+    after = rows.at(-1)!.path
+  }
 }
 
 /** "Has" means: at that path, in the version that is published. A digest alone is no claim to content. */
