@@ -1,9 +1,9 @@
 /** decisions, 11, "No organization feels another": lanes, circuits, held targets, and fan-out round the organizations. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { and, eq } from '../../db/drizzle.ts'
+import { and, eq, like } from '../../db/drizzle.ts'
 import { deliveries, events, integrations, messageTargets } from '../../db/schema.ts'
-import { CLAIM } from '../../src/contracts/limits.ts'
+import { CLAIM, FAN_OUT_EVENTS } from '../../src/contracts/limits.ts'
 import {
   createSender,
   expireLeases,
@@ -13,6 +13,7 @@ import {
 } from '../../src/cores/notifications/index.ts'
 import { holdTarget, releaseTarget } from '../../src/cores/notifications/delivery/hold-target.ts'
 import { resetTarget } from '../../src/cores/notifications/delivery/reset-target.ts'
+import { shipOutbox } from '../../src/cores/outbox.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
 import type { NotificationDeps } from '../../src/worker/notifications.ts'
 import { newDatabase, type TestDatabase } from '../support/database.ts'
@@ -614,6 +615,43 @@ describe('fan-out', () => {
     await harness.drain()
     expect(sentTo(url)).toBe(1)
     expect(await harness.deliveriesOf(org)).toHaveLength(130)
+  })
+
+  test('the turn of organizations with digests is over when they had it, however many others wait', async () => {
+    const number = FAN_OUT_EVENTS + 50
+    const { integrationId } = await harness.integration(org, 'webhook')
+    await harness.subscription(org, integrationId, 'deploy.*', 'daily')
+    await record(org, 1)
+    await shipOutbox(harness.deps)
+    // Others with the same, more than have their turn at once.
+    for (const table of ['integrations', 'subscriptions', 'events']) {
+      await database.sql.query(`
+        insert into ${table} select (jsonb_populate_record(t, jsonb_build_object('org_id', t.org_id || '_' || n))).*
+        from ${table} t, generate_series(2, ${number}) n where org_id = '${org.id}'`)
+    }
+    const asked: string[] = []
+    const directory: typeof harness.deps.directory = {
+      ...harness.deps.directory,
+      readOrganization(db, orgId) {
+        asked.push(orgId)
+        return harness.deps.directory.readOrganization(db, orgId)
+      },
+    }
+    const fannedOut = async () =>
+      (
+        await harness.db
+          .select()
+          .from(events)
+          .where(like(events.orgId, `${org.id}%`))
+      )
+        .filter(({ fannedOutAt }) => fannedOutAt !== null)
+        .map(({ orgId }) => orgId)
+    await shipAndFanOut({ ...harness.deps, directory })
+    const first = await fannedOut()
+    expect(first.toSorted()).toEqual(asked.toSorted())
+    expect(first).toHaveLength(FAN_OUT_EVENTS)
+    await fanOut()
+    expect(await fannedOut()).toHaveLength(number)
   })
 
   test('an event that cannot be fanned out holds up those of its own subject, and no other', async () => {

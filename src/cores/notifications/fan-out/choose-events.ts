@@ -12,8 +12,14 @@ export type ChooseEvents = (tx: Transaction) => Promise<readonly EventRow[]>
 
 const WAITING = { table: 'events', isWaiting: sql`fanned_out_at is null`, lock: 7_382_002 } as const
 
-export async function chooseEvents({ db, clock }: Storage, tx: Transaction): Promise<readonly EventRow[]> {
-  const locked = await nextOrganizations({ db, tx, atMost: FAN_OUT_EVENTS }, WAITING)
+/** `again`: of the same organizations as those, whose turn is not over yet, unless another worker has all of them by now. */
+export async function chooseEvents(
+  { db, clock }: Storage,
+  tx: Transaction,
+  again: readonly EventRow[] = [],
+): Promise<readonly EventRow[]> {
+  const same = again.length === 0 ? [] : await lockAgain(tx, [...new Set(again.map(({ orgId }) => orgId))])
+  const locked = same.length > 0 ? same : await nextOrganizations({ db, tx, atMost: FAN_OUT_EVENTS }, WAITING)
   if (locked.length === 0) return []
   const share = Math.max(1, Math.floor(FAN_OUT_EVENTS / locked.length))
   return readEvents(
@@ -22,6 +28,14 @@ export async function chooseEvents({ db, clock }: Storage, tx: Transaction): Pro
     sql`json_to_recordset(${JSON.stringify(locked)}::text::json) as o(org_id text)`,
     sql`order by e.org_id, e.seq limit ${sql.raw(String(share))}`,
   )
+}
+
+/** A statement of its own, as `nextOrganizations` is. */
+async function lockAgain(tx: Transaction, orgIds: readonly string[]) {
+  const rows = await tx.execute<{ org_id: string; taken: boolean }>(sql`
+    select org_id, ${tryLock(WAITING.lock, sql`org_id`)} as taken
+    from json_array_elements_text(${JSON.stringify(orgIds)}::text::json) as o(org_id)`)
+  return rows.filter(({ taken }) => taken)
 }
 
 /** The one, if it still waits and is not behind another one of its subject. */

@@ -39,7 +39,7 @@ export async function shipAndFanOut(deps: FanOutDeps & Log): Promise<boolean> {
 async function fanOut(deps: FanOutDeps & Log): Promise<boolean> {
   let batch: readonly EventRow[] = []
   try {
-    return await fanOutBatch(deps, async (tx) => (batch = await chooseEvents(deps, tx)))
+    return await fanOutBatch(deps, async (tx) => (batch = await chooseEvents(deps, tx, batch)))
   } catch (error) {
     if (batch.length === 0) throw error
     return fanOutOneByOne(deps, batch)
