@@ -130,17 +130,17 @@ async function takeSteps(
     const write = isOver ? writeWithOwnLogin : writeToDatabase
     const isNewest =
       load.format === 'documents' && load.state === 'succeeded' && (await isNewestSync(deps, load))
-    const undoUntil = await write(
+    // An undo since then has published a version, which can be undone for as long as any other.
+    const look = (queries: Queries) => readUndoUntil(watched(queries, aroundQuery), deps.clock())
+    const read = isOver ? readWithOwnLogin : writeToDatabase
+    const undoUntil = isNewest ? await read(deps, source, look, { signal }) : null
+    await write(
       deps,
       source,
       async (unwatched) => {
         const queries = watched(unwatched, aroundQuery)
         await removeStaging(queries, load.id)
-        if (!isNewest) return null
-        // An undo since then has published a version, which can be undone for as long as any other.
-        const until = await readUndoUntil(queries, deps.clock())
-        if (until === null) await removeVersionBefore(queries, load.id)
-        return until
+        if (isNewest && undoUntil === null) await removeVersionBefore(queries, load.id)
       },
       { signal },
     )
