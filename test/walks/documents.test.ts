@@ -1,7 +1,7 @@
 /** A folder of files becomes passages that can be asked: one version or the next, for its own organization. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { and, eq } from '../../db/drizzle.ts'
-import { dataSources, loads } from '../../db/schema.ts'
+import { dataSources, diskUse, loads } from '../../db/schema.ts'
 import {
   queryDataSource,
   searchDataSources,
@@ -141,6 +141,11 @@ describe('a documents source', () => {
       await takeLoadSteps(system)
     }
     await cleanUp()
+    // Also of an organization that is over its disk quota, where our own login looks.
+    const over = { orgId: org.id, bytes: 1, measuredAt: system.clock.now(), overSince: system.clock.now() }
+    await system.db.insert(diskUse).values(over)
+    await cleanUp()
+    await system.db.delete(diskUse).where(eq(diskUse.orgId, org.id))
     const { undo_until } = await org.owner.call(showDocuments, { name })
     const waiting = await system.db
       .select()
