@@ -24,6 +24,7 @@ import {
   signOut,
   signOutEverywhere,
 } from '../../src/contracts/sessions.ts'
+import { newTimeline, updateTimeline, wentBack } from '../../src/cores/endings/timeline.ts'
 import { findSession } from '../../src/cores/identity/index.ts'
 import { lockAuthor } from '../../src/cores/lock-author.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
@@ -229,6 +230,32 @@ describe('renewing a session', () => {
     expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
     expect(both.find(({ status }) => status === 'rejected')).toMatchObject({ reason: { code: 'CONFLICT' } })
     expect((await call(whoAmI, {})).kind).toBe('user')
+  })
+
+  test('that was lost with the database’s tail: all tabs go on with the token they have, at once', async () => {
+    const { db, clock } = system
+    const owners = [(await makeOrganization(system)).owner, (await makeOrganization(system)).owner]
+    const saved = await Promise.all(
+      owners.map(
+        async ({ userId }) => (await db.select().from(sessions).where(eq(sessions.userId, userId)))[0]!,
+      ),
+    )
+    const aliveAt = clock.now().getTime()
+    const tokens = await Promise.all(owners.map(async ({ call }) => (await call(rotateSession, {})).token))
+    for (const { id, generation, rotatedAt } of saved)
+      await db.update(sessions).set({ generation, rotatedAt }).where(eq(sessions.id, id))
+    await updateTimeline(
+      db,
+      (before) => wentBack({ ...before, aliveAt }, { timeline: null, changes: 0, now: clock.now() }),
+      newTimeline(clock.now()),
+    )
+    const ask = (token: string) => answerTo(system, { token, address: address() }, whoAmI, {})
+    const tabs = await Promise.all(tokens.flatMap((token) => Array.from({ length: 8 }, () => ask(token))))
+    expect(tabs.map(({ status }) => status)).toEqual(tabs.map(() => 200))
+    // Whoever has the one before is held to it as ever.
+    clock.advance(SESSION_ROTATION_GRACE_SECONDS + 1)
+    await expect(owners[0]!.call(whoAmI, {})).rejects.toMatchObject(UNAUTHENTICATED)
+    expect((await Promise.all(tokens.map(ask))).map(({ status }) => status)).toEqual([401, 200])
   })
 
   test('is for people: an API token has no session', async () => {

@@ -242,7 +242,13 @@ async function isLostRotation(
     .set({ generation, rotatedAt: clock() })
     .where(and(eq(sessions.id, session.id), eq(sessions.generation, session.generation)))
     .returning({ id: sessions.id })
-  return mine !== undefined
+  if (mine) return true
+  // Of several requests at once with the same token, one does it for all.
+  const [after] = await db
+    .select(SESSION_COLUMNS)
+    .from(sessions)
+    .where(and(eq(sessions.id, session.id), isNull(sessions.endedAt)))
+  return after !== undefined && isCurrent(after, generation, clock())
 }
 
 /** An outdated token after its grace is held by two; nobody can tell which of them is honest, so both lose it. */
