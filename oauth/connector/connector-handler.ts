@@ -8,7 +8,7 @@ import { makeId } from '../../src/contracts/ids.ts'
 import { RESOURCE_SCOPES, RESOURCES } from '../../src/contracts/scopes.ts'
 import { networkOf } from '../../src/contracts/network-of.ts'
 import { throttle } from '../../src/cores/throttle.ts'
-import { asServiceError } from '../../src/http/answer.ts'
+import { asOfCall, asServiceError } from '../../src/http/answer.ts'
 import { withDeadline } from '../../src/http/observe-request.ts'
 import { isSameOrigin } from '../browser-session.ts'
 import { JWT_BEARER, repeatedAssertions } from './assertion-grant.ts'
@@ -44,7 +44,8 @@ export function connectorHandler(deps: ConnectorDeps): Pick<NodeHandler, 'handle
   const use = (middleware: (ctx: KoaContextWithOIDC, next: Next) => Promise<void>) =>
     provider.use((ctx, next) => middleware(ctx as KoaContextWithOIDC, next))
   const failures = new WeakMap<object, unknown>()
-  provider.on('server_error', (ctx: object, error: unknown) => void failures.set(ctx, error))
+  // Inside the call, where it is known what that has changed.
+  provider.on('server_error', (ctx: object, error: unknown) => void failures.set(ctx, asOfCall(error)))
   use((ctx, next) => tellOfLoss(failures, ctx, () => inTime(deps, next)))
   use((ctx, next) => rateLimit(deps, ctx, next))
   use((ctx, next) => interactions(deps, provider, ctx, next))

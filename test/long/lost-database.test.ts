@@ -1,11 +1,20 @@
 /** A database that stops and starts again under the whole product: everybody is told honestly, and nothing has to be restarted. */
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Logger } from 'drizzle-orm'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { connect, type Connection } from '../../db/connect.ts'
+import { DatabaseAway } from '../../db/database-away.ts'
 import { migrate } from '../../db/migrate.ts'
 import { readMigrations } from '../../db/read-migrations.ts'
 import { makeApiToken, makeOrganization } from '../support/make.ts'
-import { newAddress, readAnswer, startListeningSystem, type ListeningSystem } from '../support/assistant.ts'
+import {
+  newAddress,
+  newAssistant,
+  preRegistered,
+  readAnswer,
+  startListeningSystem,
+  type ListeningSystem,
+} from '../support/assistant.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 
 let server: TestPostgres
@@ -71,4 +80,31 @@ test('while it is away every service answers 503 and when to come again, and aft
   await expect
     .poll(async () => (await all()).map(({ status }) => status), { timeout: 30_000 })
     .toEqual(before)
+})
+
+test('lost between the parts of an exchange it is said to be done in part: a code is spent and must not be sent again', async () => {
+  const asks = await Promise.all(
+    [1, 2].map(async () => {
+      const { owner } = await makeOrganization(system)
+      const assistant = newAssistant(system, await preRegistered(system))
+      const { asked, back } = await assistant.ask(owner)
+      return () => assistant.exchange(back.searchParams.get('code')!, asked)
+    }),
+  )
+  // Away for just the moment in which the refresh token is stored: it is not sent, and what is asked next is.
+  const { session } = connection.db as unknown as { session: { logger: Logger } }
+  const sending = vi.spyOn(session.logger, 'logQuery').mockImplementation((text, parameters) => {
+    const isRefresh = text.startsWith('insert into "oauth_artifacts"') && parameters.includes('RefreshToken')
+    if (isRefresh) throw new DatabaseAway()
+  })
+  const { status, headers, body } = await asks[0]!().finally(() => sending.mockRestore())
+  expect([status, headers.get('retry-after'), body]).toEqual([
+    504,
+    null,
+    {
+      error: 'temporarily_unavailable',
+      error_description: expect.stringMatching(/^The outcome is unknown/) as unknown,
+    },
+  ])
+  expect((await asks[1]!()).status).toBe(200)
 })
