@@ -17,9 +17,12 @@ export type EndedRow = {
 
 export type Ending = EndedRow & { readonly kind: EndedKind }
 
+/** Nothing was ended after all, and whoever asked is told so: it must not be done later. */
+export type TakeBack = () => Promise<void>
+
 export type EndingKeeper = {
   /** All work of the transaction is done, and it has not committed: if this throws, nothing is ended. */
-  committing?(endings: readonly Ending[]): Promise<void>
+  committing?(endings: readonly Ending[]): Promise<TakeBack>
   /** Nobody knows whether it is committed; or it is, and the standby has not confirmed that it has it. */
   unknown?(endings: readonly Ending[], isCommitted: boolean): void
 }

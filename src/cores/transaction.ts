@@ -4,7 +4,7 @@ import { confirmationOf, type Database, type Handle, type Transaction } from '..
 import { currentCall } from '../../db/current-call.ts'
 import { OutcomeUnknown } from '../../db/database-away.ts'
 import { is, PgTransaction, sql } from '../../db/drizzle.ts'
-import { endingKeepersOf, endingsIn, type Ending } from './record-ending.ts'
+import { endingKeepersOf, endingsIn, type Ending, type TakeBack } from './record-ending.ts'
 
 /** serialization_failure and deadlock_detected: nothing was done, so the same work can run again. */
 const RETRYABLE = new Set(['40001', '40P01'])
@@ -20,25 +20,52 @@ async function runOnce<T>(db: Handle, work: (tx: Transaction) => Promise<T>): Pr
   const confirm = confirmationOf(db)
   const isLocal = confirm !== undefined && currentCall()?.durability === 'local'
   let ended: readonly Ending[] = []
-  let isCommitted = false
+  let kept: readonly Promise<TakeBack>[] = []
+  let [isWorkDone, isCommitted, isOver] = [false, false, false]
   try {
     const result = await db.transaction(async (tx) => {
       const [, worked] = await Promise.all([isLocal && tx.execute(sql.raw(COMMIT_LOCALLY)), work(tx)])
+      // Its connection was lost meanwhile, and whoever waited has been told.
+      if (isOver) return worked
       ended = endingsIn(tx)
       if (ended.length === 0) return worked
-      for (const keeper of endingKeepersOf(db)) await keeper.committing?.(ended)
+      kept = endingKeepersOf(db).flatMap((keeper) => keeper.committing?.(ended) ?? [])
+      await Promise.all(kept)
       // Seen by every process at once, whatever becomes of the standby; it is answered when that has it, too.
       if (confirm && !isLocal) await tx.execute(sql.raw(COMMIT_LOCALLY))
+      isWorkDone = true
       return worked
     })
     isCommitted = true
     if (ended.length > 0) await confirm?.()
     return result
   } catch (error) {
-    if (ended.length === 0 || !(isCommitted || codeOf(error) === 'OUTCOME_UNKNOWN')) throw error
+    isOver = true
+    if (ended.length === 0) throw error
+    let isUnknown = isCommitted || codeOf(error) === 'OUTCOME_UNKNOWN'
+    if (!isUnknown && (!isWorkDone || isRefusal(error))) isUnknown = !(await takeBack(kept))
+    if (!isUnknown) throw error
     for (const keeper of endingKeepersOf(db)) keeper.unknown?.(ended, isCommitted)
-    throw isCommitted ? new OutcomeUnknown(error) : error
+    throw codeOf(error) === 'OUTCOME_UNKNOWN' ? error : new OutcomeUnknown(error)
   }
+}
+
+/** False: what is kept cannot be taken back, so it may be done later. */
+async function takeBack(kept: readonly Promise<TakeBack>[]): Promise<boolean> {
+  // One that failed keeps nothing.
+  const made = await Promise.allSettled(kept)
+  const taken = await Promise.allSettled(
+    made.flatMap((one) => (one.status === 'fulfilled' ? one.value() : [])),
+  )
+  return taken.every(({ status }) => status === 'fulfilled')
+}
+
+/** Of a commit: the server has refused it, or it was not sent. */
+function isRefusal(error: unknown): boolean {
+  if (codeOf(error) === 'DATABASE_AWAY') return true
+  for (let at = error; at instanceof Error; at = at.cause)
+    if (at.name === 'PostgresError' || at.name === 'TimeoutError') return true
+  return false
 }
 
 /** Where somebody else waits for the standby, or nobody need. */

@@ -21,6 +21,7 @@ import { changePassword, whoAmI } from '../../src/contracts/people.ts'
 import { signInWithPassword, signOut } from '../../src/contracts/sessions.ts'
 import { revokeApiToken, rotateApiToken } from '../../src/contracts/tokens.ts'
 import { recordRestore } from '../../src/cores/endings/index.ts'
+import { addEndingKeeper } from '../../src/cores/record-ending.ts'
 import { newAssistant, preRegistered, startListeningSystem, tokensIn, whoami } from '../support/assistant.ts'
 import { freePort } from '../support/free-port.ts'
 import { askCli, renew, signInCli, tokensOf } from '../support/cli-login.ts'
@@ -290,6 +291,31 @@ test('an ending that cannot be written to the journal is not acknowledged, and n
   const refused = org.owner.call(revokeApiToken, { token_id: token.id })
   await expect(refused).rejects.toMatchObject({ code: 'UNAVAILABLE' })
   expect(await token.call(whoAmI, {})).toMatchObject({ organization: { id: org.id } })
+})
+
+test('an ending that is refused because the database died before its commit is not done later', async () => {
+  const journal = unique('refused')
+  const one = await startFirst(journal)
+  const [org, other] = [await makeOrganization(one), await makeOrganization(one)]
+  const [kept, ended] = [await makeApiToken(one, org, org.owner), await makeApiToken(one, other, other.owner)]
+  await other.owner.call(revokeApiToken, { token_id: ended.id })
+  let halted: Promise<void> | undefined
+  const leave = addEndingKeeper(one.db, {
+    async committing() {
+      await (halted = server.halt())
+      return async () => {}
+    },
+  })
+  const refused = org.owner.call(rotateApiToken, { token_id: kept.id, overlap_hours: 0 })
+  await expect(refused).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+  leave()
+  await halted
+  await server.resume()
+  // At a start all of the journal is compared with the database.
+  const late = await startProcess(journal, false)
+  expect(await late.as({ token: kept.token })(whoAmI, {})).toMatchObject({ organization: { id: org.id } })
+  await expect(late.as({ token: ended.token })(whoAmI, {})).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+  expect(await endedAgain(late, org)).toEqual([])
 })
 
 test('refresh chains whose last rotation was lost go on: of an agent, and of a login of the client', async () => {

@@ -1,8 +1,20 @@
 import { randomBytes } from 'node:crypto'
-import { appendFile, mkdtemp, readdir, readFile, rm, truncate, utimes, writeFile } from 'node:fs/promises'
+import {
+  appendFile,
+  mkdtemp,
+  open as openFile,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  truncate,
+  utimes,
+  writeFile,
+  type FileHandle,
+} from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import type { Ending } from '../../cores/endings/index.ts'
 import { dataKeys } from '../../trust/data-key.ts'
 import { openJournalFolder } from './journal-folder.ts'
@@ -61,6 +73,49 @@ test('it is in the file when keeping it is over, also of many at once', async ()
   )
   await journal.close()
 })
+
+test('what is taken back is read by nobody, as a whole and without what else is kept of the same', async () => {
+  const [one, two] = [await open(), await open()]
+  const rotated = (hash: string): Ending => ({ ...ending('tok_one'), was: 'h0', to: { secretHash: hash } })
+  const takeBack = await one.keep('line', [rotated('hA'), ending('tok_with_it')])
+  await two.keep('line', [{ ...ending('tok_one'), orgId: 'org_two' }])
+  now += 2 * HOUR_MS
+  await Promise.all([takeBack(), one.keep('line', [rotated('hB')])])
+  const left = [{ ...ending('tok_one'), orgId: 'org_two' }, rotated('hB')]
+  for (const each of [one, two, await open()]) expect(await each.read('line')).toEqual(left)
+  expect(warned).toEqual([])
+  await Promise.all([one.close(), two.close()])
+})
+
+test('what cannot be taken back is told so, and is still there', async () => {
+  const journal = await open()
+  const takeBack = await journal.keep('line', [ending('tok_one')])
+  now += HOUR_MS
+  await rename(folder, `${folder}.away`)
+  await expect(takeBack()).rejects.toThrow('ENOENT')
+  await rename(`${folder}.away`, folder)
+  await journal.keep('line', [ending('tok_two')])
+  expect((await journal.read('line')).map(({ id }) => id)).toEqual(['tok_one', 'tok_two'])
+  await journal.close()
+})
+
+test.each(['the next that is kept', 'the end'])(
+  'what was written and then refused, because the disk did not confirm it, is taken back with %s',
+  async (how) => {
+    const journal = await open()
+    await journal.keep('line', [ending('tok_one')])
+    const handle = await openFile(join(folder, 'any'), 'w')
+    const files = Object.getPrototypeOf(handle) as FileHandle
+    await handle.close()
+    vi.spyOn(files, 'datasync').mockRejectedValueOnce(Object.assign(new Error('EIO'), { code: 'EIO' }))
+    await expect(journal.keep('line', [ending('tok_refused')])).rejects.toThrow('EIO')
+    if (how === 'the end') await journal.close()
+    else await journal.keep('line', [ending('tok_two')])
+    const read = (await (await open()).read('line')).map(({ id }) => id)
+    expect(read).toEqual(how === 'the end' ? ['tok_one'] : ['tok_one', 'tok_two'])
+    await journal.close()
+  },
+)
 
 test('an intended way back begins another lineage, and nothing of before is read', async () => {
   const journal = await open()

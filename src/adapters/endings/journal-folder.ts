@@ -16,7 +16,14 @@ const ID_FILE = 'journal-id'
 /** What the entries are sealed for. */
 const CONTEXT = 'endings-journal'
 
-type Entry = { readonly at: number; readonly lineage: string; readonly ending: Ending }
+type Entry = {
+  readonly at: number
+  readonly lineage: string
+  /** Of those that were kept together, which are done or taken back as a whole. */
+  readonly batch: string
+  /** Left out: the batch is taken back. */
+  readonly ending?: Ending
+}
 type Deps = { readonly clock: Clock; readonly sealing: Sealing } & Log
 
 /** Rejects, by the name of the setting, where the folder cannot be written to: that is tried. */
@@ -36,7 +43,9 @@ function journalIn(folder: string, id: string, { clock, sealing, log }: Deps): E
   const name = `${clock().getTime()}-${randomBytes(6).toString('hex')}`
   let files = 0
   let writing: { readonly handle: FileHandle; readonly since: number } | undefined
-  let lines: string[] = []
+  let entries: Entry[] = []
+  /** Take back what could not be written: some of it may be there, and nobody was told that it is done. */
+  let refused: Entry[] = []
   let last: Promise<void> = Promise.resolve()
   /** A write that has not begun: whoever comes until then is part of it. */
   let next: Promise<void> | undefined
@@ -60,18 +69,30 @@ function journalIn(folder: string, id: string, { clock, sealing, log }: Deps): E
 
   async function write(): Promise<void> {
     next = undefined
-    const text = lines.join('')
-    lines = []
+    const written = [...refused, ...entries]
+    entries = []
     try {
       const handle = await file()
-      await handle.appendFile(text)
+      await handle.appendFile(
+        written.map((entry) => `${sealing.seal(CONTEXT, JSON.stringify(entry))}\n`).join(''),
+      )
       await handle.datasync()
+      refused = []
     } catch (error) {
       // Half a line must be the last of its file.
       await leave().catch(() => {})
+      const lost = new Map(written.flatMap((one) => (one.ending ? [[one.batch, one]] : [])))
+      for (const { ending: _, ...batch } of lost.values()) refused.push(batch)
       log.warn('the endings journal cannot be written to', { code: codeOf(error) })
       throw error
     }
+  }
+
+  function append(added: readonly Entry[]): Promise<void> {
+    entries.push(...added)
+    next ??= last.catch(() => {}).then(write)
+    last = next
+    return next
   }
 
   function opened(line: string): Entry | undefined {
@@ -84,24 +105,21 @@ function journalIn(folder: string, id: string, { clock, sealing, log }: Deps): E
 
   return {
     id,
-    keep(lineage, endings) {
-      const at = clock().getTime()
-      for (const ending of endings)
-        lines.push(`${sealing.seal(CONTEXT, JSON.stringify({ at, lineage, ending } satisfies Entry))}\n`)
-      next ??= last.catch(() => {}).then(write)
-      last = next
-      return next
+    async keep(lineage, endings) {
+      const batch = { at: clock().getTime(), lineage, batch: randomBytes(8).toString('hex') }
+      await append(endings.map((ending) => ({ ...batch, ending })))
+      return () => append([batch])
     },
 
     async read(lineage) {
       const since = clock().getTime() - KEPT_MS
-      const entries: Entry[] = []
+      const found: Entry[] = []
       let skipped = 0
       for (const each of await journalFiles(folder)) {
         const text = (await readFile(join(folder, each), 'utf8').catch(unlessMissing)) ?? ''
         for (const line of text.split('\n')) {
           const entry = line === '' ? undefined : opened(line)
-          if (entry) entries.push(entry)
+          if (entry) found.push(entry)
           else if (line !== '') skipped++
         }
       }
@@ -109,10 +127,11 @@ function journalIn(folder: string, id: string, { clock, sealing, log }: Deps): E
         log.warn('entries of the endings journal were skipped: torn, or sealed with another DATA_KEY', {
           skipped,
         })
-      return entries
-        .filter((entry) => entry.at >= since && entry.lineage === lineage)
+      const takenBack = new Set(found.flatMap(({ batch, ending }) => (ending ? [] : [batch])))
+      return found
+        .filter((entry) => entry.at >= since && entry.lineage === lineage && !takenBack.has(entry.batch))
         .toSorted((a, b) => a.at - b.at)
-        .map(({ ending }) => ending)
+        .map(({ ending }) => ending!)
     },
 
     async sweep() {
@@ -125,6 +144,7 @@ function journalIn(folder: string, id: string, { clock, sealing, log }: Deps): E
 
     async close() {
       await last.catch(() => {})
+      if (refused.length > 0) await write().catch(() => {})
       await leave()
     },
   }

@@ -13,7 +13,7 @@ import { installationFacts } from '../../../db/schema.ts'
 import type { EndingsPromise } from '../../contracts/endings.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import type { Clock, Log } from '../dependencies.ts'
-import { addEndingKeeper, type Ending } from '../record-ending.ts'
+import { addEndingKeeper, type Ending, type TakeBack } from '../record-ending.ts'
 import { endLost } from './end-lost.ts'
 import { readTimeline, type Timeline } from '../timeline.ts'
 import type { EndingsJournal } from './journal.ts'
@@ -172,9 +172,9 @@ export async function watchTimeline(deps: Deps): Promise<TimelineWatch> {
   timer.unref()
 
   /** Whoever asked is told that it was not done. */
-  async function keep(kept: EndingsJournal, endings: readonly Ending[]): Promise<void> {
+  async function keep(kept: EndingsJournal, endings: readonly Ending[]): Promise<TakeBack> {
     try {
-      await kept.keep(seen!.lineage, endings)
+      return await kept.keep(seen!.lineage, endings)
     } catch (cause) {
       throw new ServiceError('UNAVAILABLE', undefined, { retryAfterSeconds: RETRY_SECONDS, cause })
     }
