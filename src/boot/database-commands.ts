@@ -5,9 +5,11 @@ import { connect, type Connection } from '../../db/connect.ts'
 import { lockDataFolder } from '../../db/data-folder-lock.ts'
 import { migrate } from '../../db/migrate.ts'
 import { readMigrations } from '../../db/read-migrations.ts'
-import { recordRestore } from '../cores/endings/index.ts'
+import type { Log } from '../cores/dependencies.ts'
+import { recordRestore, watchTimeline } from '../cores/endings/index.ts'
 import { endInstallationEpoch } from '../cores/key-epoch.ts'
 import type { Config } from './config.ts'
+import { openJournal } from './open-journal.ts'
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`)
 
@@ -38,10 +40,12 @@ export async function migrateOnly(config: Config): Promise<void> {
 }
 
 /** Where no secret of this installation stands behind them: the vendor has those. */
-export async function endAppTokens(config: Config): Promise<void> {
+export async function endAppTokens(config: Config, { log }: Log): Promise<void> {
   if (config.AUTH_MODE !== 'hosted')
     throw new Error('end-app-tokens is for hosted auth. Otherwise rotate JWT_SECRET, which ends every token.')
-  await onDatabase(config, 'end-app-tokens', ({ db }) => endInstallationEpoch(db))
+  await onDatabase(config, 'end-app-tokens', (connection) =>
+    keepingEndings(config, connection, { log }, () => endInstallationEpoch(connection.db)),
+  )
   print('Every app token has ended. Create new ones on the pages of the apps.')
 }
 
@@ -51,6 +55,28 @@ export async function recordRestoreCommand(config: Config): Promise<void> {
     throw new Error('record-restore is for a Postgres server. The embedded database needs nothing of it.')
   await onDatabase(config, 'record-restore', ({ db }) => recordRestore(db, new Date()))
   print('Recorded. The journal of endings from before the restore is not applied to this database.')
+}
+
+/** As every process that ends something: a failover must not undo it. */
+async function keepingEndings(
+  config: Config,
+  { db, server }: Connection,
+  { log }: Log,
+  work: () => Promise<void>,
+): Promise<void> {
+  const clock = () => new Date()
+  const journal = await openJournal(config, { clock, log })
+  if (!journal || !server) return work()
+  try {
+    const timeline = await watchTimeline({ connection: { db, server }, clock, log, journal })
+    try {
+      await work()
+    } finally {
+      await timeline.close()
+    }
+  } finally {
+    await journal.close()
+  }
 }
 
 async function onDatabase(

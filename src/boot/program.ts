@@ -56,7 +56,7 @@ async function main(): Promise<void> {
       if (file === undefined) return (await import('./database-commands.ts')).migrateOnly(config)
       break
     case 'end-app-tokens':
-      if (file === undefined) return (await import('./database-commands.ts')).endAppTokens(config)
+      if (file === undefined) return (await import('./database-commands.ts')).endAppTokens(config, { log })
       break
     case 'record-restore':
       if (file === undefined) return (await import('./database-commands.ts')).recordRestoreCommand(config)

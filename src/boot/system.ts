@@ -18,13 +18,13 @@ import { oldReads } from '../http/old-reads.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { noTracing } from '../observe/tracing-port.ts'
-import { dataKeys } from '../trust/data-key.ts'
 import { createAdmission, type Admission } from './admission.ts'
 import { createChannelAdapters } from './channel-adapters.ts'
 import type { Config, ServiceName } from './config.ts'
 import type { Running } from './running.ts'
 import { readModelDir } from './model-dir.ts'
-import { readSecrets, type Secrets } from './secrets.ts'
+import { openJournal } from './open-journal.ts'
+import { readSecrets } from './secrets.ts'
 import { SERVICES } from './services.ts'
 import { share, type Overrides, type Shared } from './shared.ts'
 import { VERSION } from './version.ts'
@@ -145,7 +145,7 @@ async function build(
     const { applied, newer } = await migrate(connection.sql, migrations)
     if (applied.length > 0) log.info('migrations applied', { migrations: applied })
     if (newer.length > 0) log.warn('the database is newer than this program', { migrations: newer })
-    timeline = await watchEndings(config, secrets, connection, observation, closers)
+    timeline = await watchEndings(config, connection, observation, closers)
     await prepareMonths({ db: connection.db, partitions: connection.kind === 'postgres' }).catch(
       // Rows are kept all the same, and the worker tries again.
       (error: unknown) => log.warn('partitions were not made', { error }),
@@ -236,23 +236,12 @@ async function warnOfEndlessStatements({ sql }: Connection, log: Logger): Promis
 /** Before anybody is answered: what the database has lost since is ended again. */
 async function watchEndings(
   config: Config,
-  secrets: Secrets,
   { db, server }: Connection,
   { clock, log }: { readonly clock: () => Date; readonly log: Logger },
   closers: Closers,
 ): Promise<TimelineWatch | undefined> {
   if (!server) return undefined
-  const { ENDINGS_JOURNAL: folder } = config
-  const journal =
-    folder === undefined
-      ? undefined
-      : await (
-          await import('../adapters/endings/journal-folder.ts')
-        ).openJournalFolder(folder, {
-          clock,
-          log,
-          sealing: dataKeys(secrets.DATA_KEY!).sealerFor('endings-journal'),
-        })
+  const journal = await openJournal(config, { clock, log })
   if (journal) closers.push(() => journal.close())
   const timeline = await watchTimeline({ connection: { db, server }, clock, log, journal })
   closers.push(() => timeline.close())

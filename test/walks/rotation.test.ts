@@ -1,8 +1,14 @@
 /** A rotated secret ends what the table of credential kinds says, and nothing else: the same database, started anew. */
 import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { eq } from 'drizzle-orm'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
 import { appTokens, installationFacts, machineAgentCredentials, subscriptions } from '../../db/schema.ts'
+import { readConfig } from '../../src/boot/config.ts'
+import { endAppTokens } from '../../src/boot/database-commands.ts'
+import { openJournal } from '../../src/boot/open-journal.ts'
 import { AGENT_CALL_PATH } from '../../src/contracts/agent-calls.ts'
 import { createAppToken, listAppTokens, rotateAppToken } from '../../src/contracts/app-tokens.ts'
 import { createApp } from '../../src/contracts/apps.ts'
@@ -25,7 +31,9 @@ import { exchangeSignInCode } from '../../src/contracts/sessions.ts'
 import { showUnsubscribe } from '../../src/contracts/subscriptions.ts'
 import { listApiTokens, rotateApiToken } from '../../src/contracts/tokens.ts'
 import { bindServiceAccount } from '../../src/contracts/workloads.ts'
-import { endInstallationEpoch } from '../../src/cores/key-epoch.ts'
+import { endLost } from '../../src/cores/endings/index.ts'
+import { beginInstallationEpoch, endInstallationEpoch, readKeyEpoch } from '../../src/cores/key-epoch.ts'
+import { readTimeline } from '../../src/cores/timeline.ts'
 import { unsubscribeToken } from '../../src/cores/notifications/subscriptions/unsubscribe-token.ts'
 import { agentRunnerTokens } from '../../src/trust/agent-runner-token.ts'
 import { dataKeys } from '../../src/trust/data-key.ts'
@@ -38,6 +46,7 @@ import {
   whoami,
   type ListeningSystem,
 } from '../support/assistant.ts'
+import { newDatabase } from '../support/database.ts'
 import { startFakeApiServer, type FakeApiServer } from '../support/fake-api-server.ts'
 import {
   poll,
@@ -333,3 +342,39 @@ test('the command of an installation with hosted auth ends every app token', () 
     await endInstallationEpoch(system.db)
     expect(await app_token(system)).toBe(false)
   }))
+
+// The embedded database has no standby that could lose it.
+test.skipIf(inject('engine') === 'pglite')(
+  'and no failover brings them back where there is a journal',
+  async () => {
+    const { db, url, close } = await newDatabase()
+    const folder = await mkdtemp(join(tmpdir(), 'svc-rotation-'))
+    onTestFinished(async () => {
+      await close()
+      await rm(folder, { recursive: true })
+    })
+    const config = readConfig({
+      AUTH_MODE: 'hosted',
+      AUTH_SERVICE_URL: 'https://auth.vendor.test',
+      AUTH_LOGIN_URL: 'https://vendor.test/login',
+      HOSTED_ORGS: `org_${'0'.repeat(25)}`,
+      DATABASE_URL: url!,
+      DATA_KEY: hex(),
+      ENDINGS_JOURNAL: folder,
+    })
+    const log = { warn: () => {} }
+    await beginInstallationEpoch(db)
+    const before = await readKeyEpoch(db)
+    await endAppTokens(config, { log })
+    const after = await readKeyEpoch(db)
+    expect(after).not.toBe(before)
+    // As the standby has it that takes over.
+    await db.update(installationFacts).set({ value: before }).where(eq(installationFacts.name, 'key_epoch'))
+    const clock = () => new Date()
+    const journal = await openJournal(config, { clock, log })
+    const { lineage } = (await readTimeline(db))!
+    await endLost({ db, clock }, await journal!.read(lineage))
+    await journal!.close()
+    expect(await readKeyEpoch(db)).toBe(after)
+  },
+)
