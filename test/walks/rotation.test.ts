@@ -60,6 +60,7 @@ import {
 import { freePort } from '../support/free-port.ts'
 import { invitation, resetLink } from '../support/links.ts'
 import { basic, comesIn, makeMachineAgent, type MachineAgent } from '../support/machine-agents.ts'
+import { realClock } from '../support/process.ts'
 import {
   makeApiToken,
   makeOrganization,
@@ -370,10 +371,9 @@ test.skipIf(inject('engine') === 'pglite')(
     expect(after).not.toBe(before)
     // As the standby has it that takes over.
     await db.update(installationFacts).set({ value: before }).where(eq(installationFacts.name, 'key_epoch'))
-    const clock = () => new Date()
-    const journal = await openJournal(config, { clock, log })
+    const journal = await openJournal(config, { clock: realClock, log })
     const { lineage } = (await readTimeline(db))!
-    await endLost({ db, clock }, await journal!.read(lineage))
+    await endLost({ db, clock: realClock }, await journal!.read(lineage))
     await journal!.close()
     expect(await readKeyEpoch(db)).toBe(after)
   },
