@@ -36,12 +36,12 @@ const DAY_MS = 24 * 60 * 60_000
 /** Between when the rest is measured, and the month from which on it takes no rows: enough to go through a large one. */
 const CUT_AHEAD_MS = 7 * DAY_MS
 const CUT_STALE_MS = 2 * DAY_MS
-/** All need the whole table for a moment; behind a long read they would make everybody wait. */
-const LOCK_TIMEOUT = '2s'
+/** All need the whole table for a moment; behind a long read, such as a backup, they make everybody wait for so long. */
+const LOCK_TIMEOUT = '250ms'
 const LOCK_ATTEMPTS = 30
 /** An arbitrary number: of several that start, one makes them. */
 const MONTHS_LOCK = 7_382_003
-const LOCK_PAUSE_MS = 1_000
+const LOCK_PAUSE_MS = 2_000
 
 type Partition = {
   readonly name: string
