@@ -5,9 +5,12 @@
 
 const HIDDEN = '[hidden]'
 
-/** Names whose values are secrets, as the log knows them. `max_tokens: 512` counts tokens of a language model. */
+/**
+ * Names whose values are secrets, as the log knows them. `max_tokens: 512` counts tokens of a language model, and `tests_passed`
+ * what passed.
+ */
 export const SECRET_NAME =
-  'token(?!s\\b)|secret|passw(?:or)?d|passwd|passphrase|\\bpwd|authorization|api[_-]?key|access[_-]?key|account[_-]?key|private[_-]?key|verifier|signature|credential|session[_-]?id'
+  'token(?!s\\b)|secret|passw(?:or)?d|passwd|passphrase|[_-]pass(?![a-z])|\\bpwd|authorization|api[_-]?key|access[_-]?key|account[_-]?key|private[_-]?key|verifier|signature|credential|session[_-]?id'
 
 /** What makers put before their tokens, so that scanners find them. */
 const PREFIXES =
@@ -57,6 +60,25 @@ const TOKENS: readonly Rules[] = [
   { sign: includes(':AA'), rules: [replacing(/\b\d{8,12}:AA[\w-]{30,}/g, HIDDEN)] },
 ]
 
+/** In a sentence: all that follows, unless it says something about it. */
+const SAID = new RegExp(
+  `(\\bpass(?:phrase|word|code)\\s{1,4}is:?\\s{1,4})(?!(?:${[
+    '(?:a|an|the|this|that|no|not|now|never|only|always|also|still|already|too|very|so|at|in|on|for|from|to|by|of|as)',
+    '(?:required|needed|missing|empty|blank|wrong|incorrect|correct|invalid|valid|weak|strong|short|long|expired|unknown|optional)',
+    '(?:set|unset|reset|changed|stored|saved|kept|sent|hashed|encrypted|checked|verified|read|used|asked|rejected|accepted|different|same|equal)',
+    '(?:being|going|about|longer|shorter|older|ok|okay|fine|good|bad|safe|unsafe|secret|plain|your|yours|his|her|their|ours|what|when|where|why|how|one)',
+  ].join('|')})(?![\\w-]))(?:${QUOTED}|[^\\s"'][^\\r\\n]*)`,
+  'gi',
+)
+
+/** As they are printed or stored: fourteen to nineteen digits of a maker of cards, in groups or not. */
+const CARD = /(?<![\w.-])(?:\d[ -]?){13,18}\d(?![\w-])/g
+const CARD_MAKER =
+  /^(?:4\d{12,18}|5[1-5]\d{14}|2[2-7]\d{14}|3[47]\d{13}|3[068]\d{12}|35\d{14}|6(?:011|5\d\d)\d{12})$/
+
+/** Number of a bank account: the country, two digits that check the rest, and the rest. */
+const IBAN = /(?<!\w)[A-Z]{2}\d{2}(?:[ ]?[A-Z0-9]{4}){2,7}(?:[ ]?[A-Z0-9]{1,3})?(?!\w)/g
+
 const RULES: readonly Rules[] = [
   PRIVATE_KEYS,
   { sign: includes('://'), rules: [replacingEach(/:\/\/[^\s"'<>]+/g, hideInAddress)] },
@@ -90,6 +112,14 @@ const RULES: readonly Rules[] = [
       ),
     ],
   },
+  // Of signed addresses that are written without their scheme.
+  { sign: includes('sig='), rules: [replacing(/([?&;]sig=)[^\s&"'<>]+/gi, `$1${HIDDEN}`)] },
+  {
+    sign: matches(/pass(?:phrase|word|code)\s+is\b/i),
+    rules: [replacing(SAID, `$1${HIDDEN}`)],
+  },
+  { sign: matches(/\d{4}[ -]?\d{4}/), rules: [replacingEach(CARD, hideCard)] },
+  { sign: matches(/[A-Z]{2}\d{2}[ ]?[A-Z0-9]{4}/), rules: [replacingEach(IBAN, hideAccount)] },
   ...TOKENS,
   // The last part has letters only: `lodash@4.17.21` is a version.
   {
@@ -182,6 +212,26 @@ function credentialsLength(part: string): number {
   const length = (end === -1 ? part : part.slice(0, end)).lastIndexOf('@') + 1
   // A password may hold anything; behind a host stands a port.
   return length || (/^[^/?#@:[]{1,100}:(?!\d{1,5}(?:[/?#]|$))[^@]{1,200}@/.exec(part)?.[0].length ?? 0)
+}
+
+/** Ids and times have as many digits: they do not begin as a card does, or their last digit does not check the others. */
+function hideCard(found: string): string {
+  const digits = found.replaceAll(/\D/g, '')
+  return CARD_MAKER.test(digits) && luhnSum(digits) % 10 === 0 ? HIDDEN : found
+}
+
+/** Every second digit from the right is doubled, and of two digits their sum counts. */
+const luhnSum = (digits: string): number =>
+  [...digits].toReversed().reduce((sum, digit, n) => {
+    const value = Number(digit) * (n % 2 === 0 ? 1 : 2)
+    return sum + (value > 9 ? value - 9 : value)
+  }, 0)
+
+/** ISO 13616: with the first four characters at the end, and letters as numbers from 10 on, it leaves 1 of 97. */
+function hideAccount(found: string): string {
+  const account = found.replaceAll(' ', '')
+  const digits = [...account.slice(4), ...account.slice(0, 4)].map((one) => Number.parseInt(one, 36)).join('')
+  return [...digits].reduce((rest, digit) => (rest * 10 + Number(digit)) % 97, 0) === 1 ? HIDDEN : found
 }
 
 /** Of letters, digits and dots, which a token ends with or not: whatever follows its first part belongs to it. */
