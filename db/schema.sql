@@ -525,6 +525,7 @@ CREATE TABLE findings (
   last_found_at timestamp with time zone NOT NULL,
   reported_at timestamp with time zone,
   reported_in text,
+  reopened_by text,
   CONSTRAINT findings_org_id_id_pk PRIMARY KEY (org_id, id)
 );
 CREATE INDEX findings_by_app ON public.findings USING btree (org_id, app_id, id);
@@ -847,6 +848,7 @@ CREATE TABLE maintenance_runs (
   created_at timestamp with time zone NOT NULL,
   started_at timestamp with time zone,
   ended_at timestamp with time zone,
+  undone_by text,
   CONSTRAINT maintenance_runs_ended CHECK ((((status = 'ended'::text) = (terminal_code IS NOT NULL)) AND ((status = 'ended'::text) = (ended_at IS NOT NULL)))),
   CONSTRAINT maintenance_runs_org_id_id_pk PRIMARY KEY (org_id, id),
   CONSTRAINT maintenance_runs_status CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'ended'::text]))),
@@ -1208,6 +1210,7 @@ CREATE TABLE proposals (
   deployment_id text,
   created_at timestamp with time zone NOT NULL,
   changed_at timestamp with time zone NOT NULL,
+  undone_by text,
   CONSTRAINT proposals_org_id_id_pk PRIMARY KEY (org_id, id),
   CONSTRAINT proposals_state CHECK ((state = ANY (ARRAY['preparing'::text, 'ready'::text, 'approved'::text, 'deploying'::text, 'deployed'::text, 'failed'::text, 'denied'::text, 'stale'::text])))
 );

@@ -141,6 +141,8 @@ export const maintenanceRuns = pgTable(
     summary: text('summary'),
     fingerprint: text('fingerprint'),
     proposalId: text('proposal_id'),
+    /** The revision whose push took the change of that proposal away. */
+    undoneBy: text('undone_by'),
     createdAt: instant('created_at').notNull(),
     startedAt: instant('started_at'),
     endedAt: instant('ended_at'),
@@ -262,6 +264,8 @@ export const findings = pgTable(
     reportedAt: instant('reported_at'),
     /** By which run. One that finds it again before the cool-down is over reports nothing. */
     reportedIn: text('reported_in'),
+    /** The revision whose push took its repair away. */
+    reopenedBy: text('reopened_by'),
   },
   (t) => [
     primaryKey({ columns: [t.orgId, t.id] }),
@@ -323,6 +327,8 @@ export const proposals = pgTable(
     decidedAgent: text('decided_agent'),
     decidedAt: instant('decided_at'),
     deploymentId: text('deployment_id'),
+    /** The revision whose push took the change away, until another one has it again. */
+    undoneBy: text('undone_by'),
     createdAt: instant('created_at').notNull(),
     changedAt: instant('changed_at').notNull(),
   },

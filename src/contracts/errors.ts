@@ -77,6 +77,13 @@ export const ERRORS = {
     user: 'Stop exposing another data source first.',
     operator: 'Nothing to do.',
   },
+  HEAD_MOVED: {
+    status: 409,
+    exit: 6,
+    message: 'This push would undo what is in the head',
+    user: 'Run `svc apps pull`, apply the patch, or push with `--replace`. `problems` lists what it would undo.',
+    operator: 'Nothing to do.',
+  },
   RATE_LIMITED: {
     status: 429,
     exit: 1,

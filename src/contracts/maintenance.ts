@@ -120,6 +120,7 @@ const MaintenanceRun = z.object({
   summary: z.string().nullable().describe('null as well if you may not read source and logs.'),
   fingerprint: z.string().nullable(),
   proposal_id: z.string().optional(),
+  undone_by: z.string().nullish().describe('The revision whose push has undone that proposal’s change.'),
   created_at: Time,
   started_at: Time.nullable(),
   ended_at: Time.nullable(),
@@ -159,6 +160,10 @@ const Finding = z.object({
   times_found: z.int(),
   first_found_at: Time,
   last_found_at: Time,
+  reopened_by: z
+    .string()
+    .nullable()
+    .describe('The revision whose push undid its repair; null: it is open for another reason, or not.'),
 })
 
 const AppMaintenance = z.object({
@@ -409,6 +414,14 @@ export const listFindings = reading({
   summary: 'List the findings of an app, newest first.',
   input: z.object({ ...appAlias, state: z.enum(FINDING_STATES).optional(), ...countedPageInput }),
   output: z.object({ findings: z.array(Finding), ...countedPageOutput }),
+  command: {
+    path: 'apps findings',
+    summary: 'List what the maintenance agent found wrong with an app',
+    table:
+      'FINDING=id, state, UNDONE BY=reopened_by, kind, WHERE=location, FOUND=times_found, LAST=last_found_at, summary',
+    listedBy: 'apps list',
+    examples: ['svc apps findings shop', 'svc apps findings shop --state open --json'],
+  },
   http: { method: 'get', path: '/api/deploy/deployments/{alias}/maintenance-agent/findings' },
 })
 

@@ -15,3 +15,6 @@ export function plainText(text: string): string {
   if (ORDINARY.test(text)) return text
   return text.toWellFormed().replaceAll(ESCAPES, '').replaceAll(/\r\n?/g, '\n').replaceAll(UNSEEN, '')
 }
+
+/** Indentation and line breaks may change although the text has not. */
+export const foldBlanks = (text: string): string => text.replaceAll(/\s+/g, ' ').trim()

@@ -82,6 +82,7 @@ const Proposal = z.object({
     })
     .nullable(),
   deployment_id: z.string().nullable(),
+  undone_by: z.string().nullable().describe('The revision whose push has undone its change.'),
   created_at: Time,
   decision: Decision,
 })
@@ -107,7 +108,7 @@ const ProposalDetails = Proposal.extend({
     )
     .nullable()
     .describe(hidden),
-  undone: z.boolean().describe('It was approved, and the head has one of its files again as it was before.'),
+  undone: z.boolean().describe('It was approved, and a push has undone its change.'),
   flags: z.array(Flag).nullable().describe(`What a reviewer should look at; ${hidden}`),
   evidence: z.array(
     z.object({

@@ -37,11 +37,18 @@ const SourceFile = z.object({
   executable: z.boolean(),
 })
 
+const baseRevision = Id('rev')
+  .optional()
+  .describe(
+    'The head that it was made from. What was changed since, and is missing, is 409. Default: only approved proposals are compared.',
+  )
+const REPLACE = 'Push it although it undoes what is in the head.'
+
 /** Source is readable from developer, or by whoever builds or maintains the app; changing it has no scope. */
 const source = { service: 'deploy-api', access: 'viewer', errors: ['NOT_FOUND'] } as const
 /** What is stored may not fit; archives and comparisons wait for their turn, and take their time. */
 const errors = {
-  storing: ['NOT_FOUND', 'CONFLICT'],
+  storing: ['NOT_FOUND', 'CONFLICT', 'HEAD_MOVED'],
   inTurn: ['NOT_FOUND', 'RATE_LIMITED', 'TIMEOUT'],
   storingInTurn: ['NOT_FOUND', 'CONFLICT', 'RATE_LIMITED', 'TIMEOUT'],
 } as const
@@ -50,9 +57,14 @@ export const pushRevision = creating({
   ...source,
   name: 'pushRevision',
   summary: 'Push a revision of an app’s source as a tar.gz archive.',
-  input: z.object({ ...appAlias, body: z.instanceof(Uint8Array) }),
+  input: z.object({
+    ...appAlias,
+    base_revision: baseRevision,
+    replace: z.stringbool().default(false).describe(REPLACE),
+    body: z.instanceof(Uint8Array),
+  }),
   output: PushedRevision,
-  errors: errors.storingInTurn,
+  errors: [...errors.storingInTurn, 'HEAD_MOVED'],
   closedToSupport: true,
   http: {
     method: 'post',
@@ -93,6 +105,8 @@ export const createRevision = creating({
   summary: 'Create a revision from files that were uploaded, or that earlier revisions of the app have.',
   input: z.object({
     ...appAlias,
+    base_revision: baseRevision,
+    replace: z.boolean().default(false).describe(REPLACE),
     files: z
       .array(z.object({ path: Path, sha256: Sha256, executable: z.boolean().default(false) }))
       .min(1)

@@ -99,6 +99,8 @@ const owner: Call = (...given) => org!.owner.call(...given)
 const as = (person: Person | undefined, { id } = org!): Call =>
   system.as({ token: person!.token, organization: id })
 const push = (tree: Tree) => owner(pushRevision, { alias, body: archiveOf(tree) })
+const pushAs = (tree: Tree, from: { base_revision?: string; replace?: string }) =>
+  owner(pushRevision, { alias, body: archiveOf(tree), ...from } as never)
 const headOf = async () => (await owner(listRevisions, { alias })).head_id
 const show = (id: string, by = owner) => by(showProposal, { alias, proposal_id: id })
 const make = (by?: Call) =>
@@ -266,11 +268,75 @@ describe('a proposal', () => {
     const again = await retry(id)
     expect(again).toMatchObject({ state: 'ready', base_revision_id: await headOf() })
     expect(await owner(showAppMaintenance, { alias })).toMatchObject({ open_findings: 0, open_proposals: 1 })
+  })
+
+  const FIXED = SUM.replace(REPAIR.old_text, REPAIR.new_text)
+  const findingOf = async (fingerprint: string) =>
+    (await owner(listFindings, { alias })).findings.find((one) => one.fingerprint === fingerprint)
+  const deployed = async () => {
+    const { id, fingerprint, execution_id } = await show((await make()).id)
     await approve(id)
-    expect(await push({ ...TREE, 'new.txt': 'y' })).toMatchObject({ undoes: [id] })
-    expect((await show(id)).undone).toBe(true)
-    // Said once.
-    expect(await push({ ...TREE, 'new.txt': 'z' })).toMatchObject({ undoes: [] })
+    await owner(deploy.finishDeployment, { alias, ...(await claim()), exit_code: 0 })
+    return { id, fingerprint, execution_id }
+  }
+
+  test('that was approved is not undone by a push that did not have it', async () => {
+    const { id, fingerprint, execution_id } = await deployed()
+    const head = (await headOf())!
+    // Another change of the same file, and of another one: neither hides it.
+    const without = { ...TREE, 'src/sum.js': `// Prices.\n${SUM}`, 'new.txt': 'y' }
+    expect(await refusal(push(without))).toEqual(['HEAD_MOVED', id])
+    expect([await headOf(), (await show(id)).undone]).toEqual([head, false])
+    expect(await push({ ...without, 'src/sum.js': `// Prices.\n${FIXED}` })).toMatchObject({ undoes: [] })
+
+    const replaced = await pushAs(without, { replace: 'true' })
+    expect(replaced).toMatchObject({ undoes: [id], is_head: true })
+    expect(await show(id)).toMatchObject({ state: 'deployed', undone: true, undone_by: replaced.id })
+    expect(await findingOf(fingerprint)).toMatchObject({ state: 'open', reopened_by: replaced.id })
+    expect(await owner(showMaintenanceRun, { alias, execution_id })).toMatchObject({ undone_by: replaced.id })
+    // Said once; and a push that has it again takes the mark away.
+    expect(await push({ ...without, 'new.txt': 'z' })).toMatchObject({ undoes: [] })
+    await push({ ...TREE, 'src/sum.js': FIXED })
+    expect(await show(id)).toMatchObject({ undone: false, undone_by: null })
+  })
+
+  test('that was approved ends open when its push was undone before it was deployed', async () => {
+    const { id, fingerprint } = await show((await make()).id)
+    await approve(id)
+    await pushAs(TREE, { replace: 'true' })
+    await owner(deploy.finishDeployment, { alias, ...(await claim()), exit_code: 0 })
+    expect([(await show(id)).state, (await findingOf(fingerprint))?.state]).toEqual(['deployed', 'open'])
+  })
+
+  test('and whatever others pushed since is compared with the revision that a push was made from', async () => {
+    const base = (await headOf())!
+    const theirs = await pushAs(
+      { ...TREE, 'src/other.js': 'export const other = 2\n' },
+      { base_revision: base },
+    )
+    const mine = { ...TREE, 'mine.txt': 'mine' }
+    expect(await refusal(pushAs(mine, { base_revision: base }))).toEqual(['HEAD_MOVED', '"src/other.js"'])
+    expect(await headOf()).toBe(theirs.id)
+    // Made from the head, it is whoever pushes who changed it.
+    expect(await pushAs(mine, { base_revision: theirs.id })).toMatchObject({ is_head: true })
+    // With theirs in it, it matters not what it was made from.
+    const both = { ...mine, 'src/other.js': 'export const other = 2\n' }
+    expect(await pushAs(both, { base_revision: base })).toMatchObject({ is_head: true })
+
+    const { id: foreign } = await other!.owner.call(pushRevision, {
+      alias: (await makeMaintainedApp(other!)).alias,
+      body: archiveOf(TREE),
+      replace: 'false' as never,
+    })
+    const proposed = await make()
+    for (const base_revision of [
+      'rev_0000000000000000000000000',
+      foreign,
+      (await show(proposed.id)).new_revision_id,
+    ]) {
+      expect(await refusal(pushAs(mine, { base_revision }))).toEqual(['INVALID_REQUEST', 'base_revision'])
+    }
+    expect(await pushAs(mine, { base_revision: base, replace: 'true' })).toMatchObject({ is_head: true })
   })
 })
 
@@ -590,7 +656,7 @@ describe('at the same moment', () => {
     const { id } = await make()
     const given = await asked(id)
     let pushed = ''
-    const [approved] = await settledTogether(() => [
+    const [approved, answered] = await settledTogether(() => [
       as(admin)(approveProposal, given),
       push({ ...TREE, 'new.txt': 'x' }).then((revision) => (pushed = revision.id)),
     ])
@@ -598,8 +664,9 @@ describe('at the same moment', () => {
     expect([(await show(id)).state, deployments.length]).toEqual(
       approved === 'ok' ? ['approved', 1] : ['stale', 0],
     )
-    // Whichever was first, what was pushed is the head: had it been second, approving would have been refused.
-    expect(await headOf()).toBe(pushed)
+    // Whoever comes second is refused: the push would undo what was approved, and the approval is of another head.
+    expect([approved, answered]).toEqual(approved === 'ok' ? ['ok', 'HEAD_MOVED'] : ['CONFLICT', 'ok'])
+    expect(await headOf()).toBe(approved === 'ok' ? (await show(id)).new_revision_id : pushed)
   })
 })
 
@@ -614,7 +681,7 @@ describe('retrying', () => {
     expect(again.state).toBe('approved')
     expect(again.deployment_id).not.toBe(first)
     await finish(1)
-    await push({ ...TREE, 'src/other.js': 'export const other = 2\n' })
+    await pushAs({ ...TREE, 'src/other.js': 'export const other = 2\n' }, { replace: 'true' })
     expect(await retry(id)).toMatchObject({ state: 'stale', decided: null, deployment_id: null })
     expect(await retry(id)).toMatchObject({ state: 'ready', base_revision_id: await headOf() })
     await approve(id)

@@ -42,10 +42,15 @@ export async function followDeployment(
         inArray(proposals.state, ['approved', 'deploying', 'deployed', 'failed']),
       ),
     )
-    .returning({ appId: proposals.appId, fingerprint: proposals.fingerprint })
+    .returning({
+      appId: proposals.appId,
+      fingerprint: proposals.fingerprint,
+      undoneBy: proposals.undoneBy,
+    })
   if (!proposal) return
   const change = FINDING_CHANGES[state]
-  if (change === undefined) return
+  // What runs now is gone with the next deployment: a push has taken it away.
+  if (change === undefined || (change.to === 'resolved' && proposal.undoneBy !== null)) return
   await tx
     .update(findings)
     .set({ state: change.to })

@@ -16,6 +16,7 @@ export const SHOWN_COLUMNS = {
   timesFound: findings.timesFound,
   firstFoundAt: findings.firstFoundAt,
   lastFoundAt: findings.lastFoundAt,
+  reopenedBy: findings.reopenedBy,
 }
 
 /** A text of the model, a place and references, which name paths, are for those who may read source and logs. */
@@ -36,4 +37,5 @@ export const presentFinding = (
   times_found: row.timesFound,
   first_found_at: row.firstFoundAt.toISOString(),
   last_found_at: row.lastFoundAt.toISOString(),
+  reopened_by: row.reopenedBy,
 })

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto'
 import type { Matter } from '../../../db/schema.ts'
 import type { EvidenceRead } from '../../contracts/agent-tools.ts'
+import { foldBlanks } from '../../contracts/plain-text.ts'
 import { templateOf } from '../logs/index.ts'
 
 /** The files and the first log line that it cites; without either, the check or the deployed revision. */
@@ -62,9 +63,6 @@ export function fingerprintOf(appId: string, { files, logTemplate, subject, plac
   )
   return `fp_${sha256.digest('hex').slice(0, 16)}`
 }
-
-/** Indentation and line breaks may change although the code has not. */
-export const foldBlanks = (text: string): string => text.replaceAll(/\s+/g, ' ').trim()
 
 /**
  * Also where the lines were not cut alike: a model does not cite the same range every night, nor in the same order. With

@@ -4,7 +4,8 @@ import { and, desc, eq, inArray, ne, notExists, sql } from '../../../db/drizzle.
 import { findings, proposals, type Matter } from '../../../db/schema.ts'
 import type { Run } from '../maintenance/index.ts'
 import { readBaseText } from './known-matters.ts'
-import { foldBlanks, isStillIn, tellingLines } from './matter.ts'
+import { foldBlanks } from '../../contracts/plain-text.ts'
+import { isStillIn, tellingLines } from './matter.ts'
 
 /** The newest. */
 const LOOKED_AT = 100
@@ -51,7 +52,7 @@ export async function resolveGone(tx: Transaction, run: Run): Promise<void> {
   const ids = gone.map(({ id }) => id)
   await tx
     .update(findings)
-    .set({ state: 'resolved' })
+    .set({ state: 'resolved', reopenedBy: null })
     .where(and(ofApp, inArray(findings.id, ids)))
 }
 

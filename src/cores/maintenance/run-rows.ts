@@ -68,7 +68,7 @@ export function presentRun(run: Run, { alias, evidenceRead, readsSource }: Shown
     base_revision: run.baseRevisionId,
     summary: readsSource ? run.summary : null,
     fingerprint: run.fingerprint,
-    ...(run.proposalId !== null && { proposal_id: run.proposalId }),
+    ...(run.proposalId !== null && { proposal_id: run.proposalId, undone_by: run.undoneBy }),
     created_at: run.createdAt.toISOString(),
     started_at: run.startedAt?.toISOString() ?? null,
     ended_at: run.endedAt?.toISOString() ?? null,

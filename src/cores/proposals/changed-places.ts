@@ -3,7 +3,7 @@
  * was cited for them and however they were written. Pure, and linear in its input.
  */
 import { readDiffLines, splitDiff, type DiffLine } from '../../contracts/read-diff.ts'
-import { foldBlanks } from '../findings/index.ts'
+import { foldBlanks } from '../../contracts/plain-text.ts'
 
 export type ChangedPlace = {
   readonly path: string

@@ -33,6 +33,7 @@ export const LISTED = {
   decidedAgent: proposals.decidedAgent,
   decidedAt: proposals.decidedAt,
   deploymentId: proposals.deploymentId,
+  undoneBy: proposals.undoneBy,
   createdAt: proposals.createdAt,
 }
 export type ListedProposal = Pick<Proposal, keyof typeof LISTED>
@@ -82,7 +83,7 @@ export async function setFinding(
 ): Promise<void> {
   await tx
     .update(findings)
-    .set({ state })
+    .set({ state, reopenedBy: null })
     .where(and(eq(findings.orgId, orgId), eq(findings.appId, appId), eq(findings.fingerprint, fingerprint)))
 }
 
@@ -123,6 +124,7 @@ export function presentProposal(row: ListedProposal, { alias, who, readsSource, 
     removed_lines: sum('removed'),
     decided: presentDecided(row),
     deployment_id: row.deploymentId,
+    undone_by: row.undoneBy,
     created_at: row.createdAt.toISOString(),
     decision: decisionFor(decidableOf(row), who, rules),
   }

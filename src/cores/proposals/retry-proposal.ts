@@ -103,7 +103,7 @@ async function saveApplied(
   const twin = await findTwin(tx, key, stored.treeSha256, proposal.id)
   if (twin !== undefined) throw new ServiceError('CONFLICT', `The same change is in proposal ${twin}`)
   await setFinding(tx, proposal, 'proposed')
-  return changeProposal(tx, proposal, { ...stored, state: 'ready', changedAt: deps.clock() })
+  return changeProposal(tx, proposal, { ...stored, state: 'ready', undoneBy: null, changedAt: deps.clock() })
 }
 
 async function deployAgain(

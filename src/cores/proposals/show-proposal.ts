@@ -1,7 +1,6 @@
 import type { Handle } from '../../../db/connect.ts'
 import type { WithDirectory } from '../directory/index.ts'
 import { readEvidence } from '../findings/index.ts'
-import { findHead, isUndoneIn, requireRevision } from '../revisions/index.ts'
 import { read, type Verb } from '../verb.ts'
 import { diffFlags } from './diff-flags.ts'
 import { viewProposals } from './proposal-access.ts'
@@ -21,7 +20,7 @@ export const showProposal: Verb<'showProposal', WithDirectory> = read(
       diff: readsSource ? proposal.diff : null,
       files: readsSource ? proposal.files.map(presentFile) : null,
       flags: readsSource ? diffFlags(proposal.diff, paths) : null,
-      undone: await isUndone(db, proposal),
+      undone: proposal.undoneBy !== null,
       evidence: (await readCited(db, proposal)).map(({ ref, kind, sha256 }) => ({
         ref: readsSource ? ref : null,
         kind,
@@ -42,16 +41,4 @@ const presentFile = ({ path, before, after, added, removed }: Proposal['files'][
 async function readCited(db: Handle, { orgId, executionId, evidence }: Proposal) {
   const rows = await readEvidence(db, { orgId, executionId }, evidence)
   return rows.toSorted((a, b) => evidence.indexOf(a.ref) - evidence.indexOf(b.ref))
-}
-
-const APPROVED: readonly Proposal['state'][] = ['approved', 'deploying', 'deployed', 'failed']
-
-async function isUndone(
-  db: Handle,
-  { orgId, appId, state, files, newRevisionId }: Proposal,
-): Promise<boolean> {
-  if (!APPROVED.includes(state)) return false
-  const head = await findHead(db, { orgId, appId })
-  if (head === undefined || head === newRevisionId) return false
-  return isUndoneIn(files, (await requireRevision(db, { orgId, appId }, head)).manifest)
 }

@@ -11,12 +11,12 @@ const PROBLEMS_MAX = 100
 
 export const createRevision: Verb<'createRevision', WithDirectory & SourceLimits> = write(
   { by: 'principal' },
-  async (context, { alias, files }) => {
+  async (context, { alias, files, ...from }) => {
     const { tx, principal, directory } = context
     const app = await requireAppWriter(directory, tx, principal, alias)
     refuseProblems(files.map(({ path }) => path))
     const named = files.map(({ path, sha256, executable }) => ({ path, sha256, isExecutable: executable }))
-    return saveRevision(tx, context, principal, app, named)
+    return saveRevision(tx, context, principal, app, { files: named, from })
   },
 )
 

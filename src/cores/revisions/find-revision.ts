@@ -28,15 +28,22 @@ export type RevisionRow = Omit<
 
 const isOfApp = ({ orgId, appId }: AppKey) => and(eq(revisions.orgId, orgId), eq(revisions.appId, appId))
 
-export async function requireRevision(
+type RevisionWithFiles = RevisionRow & { readonly manifest: readonly ManifestEntry[] }
+
+export async function findRevision(
   db: Handle,
   app: AppKey,
   id: string,
-): Promise<RevisionRow & { manifest: readonly ManifestEntry[] }> {
+): Promise<RevisionWithFiles | undefined> {
   const [row] = await db
     .select({ ...REVISION, manifest: revisions.manifest })
     .from(revisions)
     .where(and(isOfApp(app), eq(revisions.id, id)))
+  return row
+}
+
+export async function requireRevision(db: Handle, app: AppKey, id: string): Promise<RevisionWithFiles> {
+  const row = await findRevision(db, app, id)
   if (!row) throw notFound()
   return row
 }

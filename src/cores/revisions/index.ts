@@ -13,7 +13,6 @@ export {
   type AppKey,
 } from './find-revision.ts'
 export { readBlob, readBlobs } from './read-blobs.ts'
-export { isUndoneIn } from './find-undone.ts'
 export { moveHead, storeRevision } from './save-revision.ts'
 export { lockStorage } from './storage.ts'
 export { storeFiles } from './store-files.ts'

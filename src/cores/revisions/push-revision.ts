@@ -11,7 +11,7 @@ import { storeFiles } from './store-files.ts'
 
 export const pushRevision =
   (deps: Storage & WithDirectory & WithSourceThread & SourceLimits): Handler<'pushRevision'> =>
-  async (principal, { alias, body }) => {
+  async (principal, { alias, body, ...from }) => {
     const { db, directory, sourceThread } = deps
     const app = await requireAppWriter(directory, db, principal, alias)
     return sourceThread.inTurn(app.orgId, async () => {
@@ -21,7 +21,10 @@ export const pushRevision =
       }
       await storeFiles(deps, { orgId: app.orgId, appId: app.id }, files)
       return withTransaction(db, async (tx) =>
-        saveRevision(tx, deps, principal, await requireAppWriter(directory, tx, principal, alias), files),
+        saveRevision(tx, deps, principal, await requireAppWriter(directory, tx, principal, alias), {
+          files,
+          from,
+        }),
       )
     })
   }

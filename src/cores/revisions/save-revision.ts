@@ -1,15 +1,33 @@
 /** Makes revisions of files that the app has, and moves the head: the one way in which either comes to be. */
 import type { Transaction } from '../../../db/connect.ts'
 import { and, eq, inArray, isNotNull, ne } from '../../../db/drizzle.ts'
-import { appBlobs, appHeads, findings, proposals, proposedRevisions, revisions } from '../../../db/schema.ts'
+import {
+  appBlobs,
+  appHeads,
+  findings,
+  maintenanceRuns,
+  proposals,
+  proposedRevisions,
+  revisions,
+} from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { makeId } from '../../contracts/ids.ts'
 import type { Principal } from '../../contracts/operation.ts'
+import { shownPath } from '../../contracts/source-paths.ts'
 import type { App } from '../apps/index.ts'
 import { recordAudit } from '../record-audit.ts'
 import type { Clock } from '../dependencies.ts'
-import { findHead, presentRevision, REVISION, type AppKey, type RevisionRow } from './find-revision.ts'
-import { findUndone } from './find-undone.ts'
+import {
+  findHead,
+  findRevision,
+  isOnlyProposed,
+  presentRevision,
+  requireRevision,
+  REVISION,
+  type AppKey,
+  type RevisionRow,
+} from './find-revision.ts'
+import { findUndone, type Undone } from './find-undone.ts'
 import { isOfApp, isOneOf, lockStorage, requireRoom, setStorage, type SourceLimits } from './storage.ts'
 import { sourceTree, type NamedFile, type SourceTree } from './source-tree.ts'
 
@@ -18,23 +36,126 @@ const MISSING_SHOWN = 100
 
 type SaveDeps = SourceLimits & { readonly clock: Clock }
 
+/** What the push says of itself. */
+export type PushedFrom = {
+  /** The head when it was made. Without one only what was approved is compared. */
+  readonly base_revision?: string | undefined
+  /** Whoever pushes knows what it undoes. */
+  readonly replace: boolean
+}
+
 export async function saveRevision(
   tx: Transaction,
   deps: SaveDeps,
   principal: Principal,
   app: App,
-  files: readonly NamedFile[],
+  { files, from }: { readonly files: readonly NamedFile[]; readonly from: PushedFrom },
 ) {
   const key = { orgId: app.orgId, appId: app.id }
   const { revision, tree, isNew } = await storeRevision(tx, deps, key, principal, files)
   const head = await findHead(tx, key)
-  const undone = head === revision.id ? [] : await findUndone(tx, key, head, tree.manifest)
+  const undone = await compareWithHead(tx, key, { head, pushed: { id: revision.id, tree }, from, app })
   if (head !== revision.id) {
     await moveHead(tx, deps.clock, key, revision.id)
+    await markUndone(tx, deps.clock, key, revision.id, undone)
     const subject = `${app.alias}: ${revision.id}`
     await recordAudit(tx, deps.clock, principal, { orgId: app.orgId, action: 'revision.pushed', subject })
   }
-  return { ...presentRevision(revision, revision.id), created: isNew, undoes: undone }
+  return {
+    ...presentRevision(revision, revision.id),
+    created: isNew,
+    undoes: undone.proposals.map(({ id }) => id),
+  }
+}
+
+const NOTHING: Undone = { proposals: [], files: [], restored: [] }
+
+/** Under the lock of the storage, as everything that moves the head: nothing comes between looking and moving. */
+async function compareWithHead(
+  tx: Transaction,
+  key: AppKey,
+  compared: {
+    readonly head: string | undefined
+    readonly pushed: { readonly id: string; readonly tree: SourceTree }
+    readonly from: PushedFrom
+    readonly app: App
+  },
+): Promise<Undone> {
+  const { head, pushed, from, app } = compared
+  const base = from.base_revision === undefined ? undefined : await requireBase(tx, key, from.base_revision)
+  if (head === undefined || head === pushed.id) return NOTHING
+  const undone = await findUndone(tx, key, {
+    base: base === undefined || base.id === head ? undefined : base.manifest,
+    head: (await requireRevision(tx, key, head)).manifest,
+    pushed: pushed.tree.manifest,
+  })
+  const isKnown = from.replace || base?.id === head
+  if (!isKnown && undone.proposals.length + undone.files.length > 0) throw headMoved(app, head, undone)
+  return undone
+}
+
+async function requireBase(tx: Transaction, key: AppKey, id: string) {
+  const base = await findRevision(tx, key, id)
+  if (base !== undefined && !(await isOnlyProposed(tx, key.orgId, id))) return base
+  throw new ServiceError('INVALID_REQUEST', 'The app has no such base revision', {
+    problems: ['base_revision: is not a revision of this app, or is not kept any more'],
+    hint: 'Leave it out: what was approved is compared all the same.',
+  })
+}
+
+/** Of the list of problems. */
+const UNDONE_SHOWN = 100
+
+function headMoved({ alias }: App, head: string, { proposals: undone, files }: Undone): ServiceError {
+  const lines = [
+    ...undone.map(({ id, files: paths }) => `${id}: would be undone in ${paths.map(shownPath).join(', ')}`),
+    ...files.map((path) => `${shownPath(path)}: was changed since, and this push does not have it`),
+  ]
+  const more = lines.length - UNDONE_SHOWN
+  return new ServiceError('HEAD_MOVED', `This push would undo what is in the head, ${head}`, {
+    problems: more > 0 ? [...lines.slice(0, UNDONE_SHOWN), `and ${more} more`] : lines,
+    hint: `Bring it in with: svc apps pull ${alias}. Or apply the patch: svc apps diff ${alias} --base <revision> --patch. Or undo it: --replace.`,
+  })
+}
+
+/** The repair is gone, whatever became of its deployment: its finding is open, and says why. */
+async function markUndone(
+  tx: Transaction,
+  clock: Clock,
+  { orgId, appId }: AppKey,
+  revisionId: string,
+  { proposals: undone, restored }: Undone,
+): Promise<void> {
+  const mark = async (ids: string[], undoneBy: string | null) => {
+    await tx
+      .update(proposals)
+      .set({ undoneBy, changedAt: clock() })
+      .where(and(eq(proposals.orgId, orgId), inArray(proposals.id, ids)))
+    await tx
+      .update(maintenanceRuns)
+      .set({ undoneBy })
+      .where(and(eq(maintenanceRuns.orgId, orgId), inArray(maintenanceRuns.proposalId, ids)))
+  }
+  if (restored.length > 0) await mark([...restored], null)
+  if (undone.length === 0) return
+  await mark(
+    undone.map(({ id }) => id),
+    revisionId,
+  )
+  await tx
+    .update(findings)
+    .set({ state: 'open', reopenedBy: revisionId })
+    .where(
+      and(
+        eq(findings.orgId, orgId),
+        eq(findings.appId, appId),
+        inArray(findings.state, ['proposed', 'resolved']),
+        inArray(
+          findings.fingerprint,
+          undone.map(({ fingerprint }) => fingerprint),
+        ),
+      ),
+    )
 }
 
 /** The same tree is the same revision, whoever made it. */

@@ -164,7 +164,7 @@ async function runList(c: PageContext) {
     columns: ['Run', 'Outcome', 'Requested by', 'Tokens', 'Started'],
     rows: listed.runs.map((run) => [
       html`<a class="subject" href="${runPath(alias, run.execution_id)}">${shortId(run.execution_id)}</a>`,
-      runResult(run),
+      html`${runResult(run)} ${run.undone_by && badge('Undone', 'bad')}`,
       html`${run.requested_by?.name ?? 'Schedule'}`,
       html`${run.tokens.toLocaleString('en')}`,
       time(run.created_at),
@@ -188,7 +188,7 @@ async function findingList(c: PageContext) {
     columns: ['Finding', 'State', 'Where', 'Found', 'Last'],
     rows: listed.findings.map((one) => [
       html`<a class="subject" href="${findingPath(alias, one.id)}">${findingTitle(one)}</a>`,
-      findingBadge(one.state),
+      html`${findingBadge(one.state)} ${one.reopened_by !== null && badge('Fix undone', 'bad')}`,
       one.location === null
         ? html`<span class="note">–</span>`
         : html`<code>${visibleText(one.location)}</code>`,

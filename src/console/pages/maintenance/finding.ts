@@ -9,6 +9,7 @@ import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.t
 import { page } from '../../layout.ts'
 import { aliasOf, readApp, tabParents } from '../apps/app-tabs.ts'
 import { shortId } from '../apps/deployment-labels.ts'
+import { sourcePath } from '../apps/source-paths.ts'
 import { visibleText } from '../apps/source-text.ts'
 import { evidenceText, EXCERPT_LINES } from './evidence-text.ts'
 import {
@@ -40,7 +41,7 @@ async function showOne(c: PageContext) {
       ...tabParents(app, 'maintenance'),
       { label: 'Findings', href: `${tabPathOf(app.alias)}/findings` },
     ],
-    lead: html`${findingBadge(one.state)} ${FINDING_LABELS[one.state].about}`,
+    lead: html`${findingBadge(one.state)} ${one.reopened_by === null ? FINDING_LABELS[one.state].about : 'It was fixed, and a push has undone the fix.'}`,
     body: html`${card('Summary', one.summary === null ? html`<p class="note">${HIDDEN_TEXT}</p>` : html`<p class="written">${visibleText(one.summary)}</p>`)}
       ${await evidenceCard(c, one)} ${detailsCard(one)}`,
   })
@@ -75,6 +76,7 @@ const detailsCard = (one: Finding) =>
       ${one.location !== null && pair('Where', html`<code class="long">${visibleText(one.location)}</code>`)}
       ${pair('Found', one.times_found === 1 ? 'Once' : `${one.times_found} times`)}
       ${pair('First', exactTime(one.first_found_at))} ${pair('Last', exactTime(one.last_found_at))}
+      ${one.reopened_by !== null && pair('Undone by', html`<a class="long" href="${sourcePath(one.app, { revision: one.reopened_by })}">${one.reopened_by}</a>`)}
       ${pair('Run', html`<a href="${runPath(one.app, one.execution_id)}">${shortId(one.execution_id)}</a>`)}
       ${pair('Fingerprint', html`<code class="long">${one.fingerprint}</code>`)}
       ${pair('ID', html`<code class="long">${one.id}</code>`)}

@@ -74,7 +74,7 @@ async function showOne(c: PageContext) {
 const undoneNotice = ({ alias }: App, { new_revision_id }: ProposalDetails) =>
   notice(
     'problem',
-    html`<p><strong>A push has undone this change.</strong> The head has one of its files again as it was before. <a href="${sourcePath(alias)}">Look at the source</a>, or compare it with <a href="${sourcePath(alias, { revision: new_revision_id })}">the proposed revision</a>; whoever pushes should fetch the head first.</p>`,
+    html`<p><strong>A push has undone this change.</strong> Its finding is open again. <a href="${sourcePath(alias)}">Look at the source</a>, or compare it with <a href="${sourcePath(alias, { revision: new_revision_id })}">the proposed revision</a>; whoever pushes should run <code>svc apps pull ${alias}</code> first.</p>`,
   )
 
 /** Written by a model that may have read hostile lines: plain text, and said so. */

@@ -49,7 +49,7 @@ async function showOne(c: PageContext) {
   return page(c, {
     title: runTitle(run.execution_id),
     parents: tabParents(app, 'maintenance'),
-    lead: html`${runBadge(run)} ${run.reason && `${RUN_REASONS[run.reason]}.`}`,
+    lead: html`${runBadge(run)} ${run.undone_by && 'A push has undone its change.'} ${run.reason && `${RUN_REASONS[run.reason]}.`}`,
     actions:
       run.proposal_id !== undefined &&
       linkButton(proposalPath(app.alias, run.proposal_id), 'Open the proposal'),

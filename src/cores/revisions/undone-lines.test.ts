@@ -1,0 +1,83 @@
+import { describe, expect, test } from 'vitest'
+import { changedLines, countLines, isTakenAway, isThere, losesChanges } from './undone-lines.ts'
+
+const BEFORE = ['function sum(items) {', '  return items.price', '}', ''].join('\n')
+const AFTER = ['function sum(items) {', '  return items?.price ?? 0', '}', ''].join('\n')
+const PART = `diff --git a/sum.js b/sum.js
+--- a/sum.js
++++ b/sum.js
+@@ -1,3 +1,3 @@
+ function sum(items) {
+-  return items.price
++  return items?.price ?? 0
+ }
+`
+const GUARD = `diff --git a/sum.js b/sum.js
+--- a/sum.js
++++ b/sum.js
+@@ -1,2 +1,3 @@
+ function sum(items) {
++  if (!items) return 0
+   return items.price
+`
+
+const undone = (part: string, head: string, pushed: string) =>
+  changedLines(part).some((block) =>
+    isTakenAway(block, { head: countLines(head), pushed: countLines(pushed) }),
+  )
+
+describe('a push', () => {
+  test.each([
+    ['that has the old line again undoes it', `// new header\n${BEFORE}// new footer\n`, true],
+    [
+      'that has the old line again, indented otherwise, undoes it',
+      BEFORE.replace('  return', '\treturn'),
+      true,
+    ],
+    ['that has neither line undoes it', 'function sum(items) {\n  return total(items)\n}\n', true],
+    ['that changes other lines keeps it', `// new header\n${AFTER}export const more = 1\n`, false],
+    ['that moves it keeps it', `const other = 1\n\n${AFTER}`, false],
+    ['that removes the file undoes it', '', true],
+  ])('%s', (_name, pushed, expected) => {
+    expect(undone(PART, AFTER, pushed)).toBe(expected)
+  })
+
+  test('without a line that was only added undoes it, with the line elsewhere it does not', () => {
+    const head = BEFORE.replace('{\n', '{\n  if (!items) return 0\n')
+    expect(undone(GUARD, head, BEFORE)).toBe(true)
+    expect(undone(GUARD, head, head.replace('items.price', 'items.amount'))).toBe(false)
+  })
+
+  test('that takes one of several equal lines away undoes the change that added it', () => {
+    const head = 'if (!items) return 0\nwork()\nif (!items) return 0\n'
+    expect(undone(GUARD, head, 'work()\nif (!items) return 0\n')).toBe(true)
+  })
+
+  test('says nothing of what the head does not have', () => {
+    expect(undone(PART, BEFORE, `${BEFORE}more()\n`)).toBe(false)
+  })
+})
+
+test('what was only indented or moved within a block was not changed', () => {
+  const moved = PART.replace('-  return items.price\n+  return items?.price ?? 0', '-  a()\n+    a()')
+  expect(changedLines(moved)).toEqual([{ added: [], removed: [] }])
+})
+
+test('a change is there again when all that it added is, or nothing of what it removed', () => {
+  const [replaced] = changedLines(PART)
+  expect([isThere(replaced!, countLines(AFTER)), isThere(replaced!, countLines(BEFORE))]).toEqual([
+    true,
+    false,
+  ])
+  const [removal] = changedLines(PART.replace('+  return items?.price ?? 0\n', ''))
+  expect([isThere(removal!, countLines('x()')), isThere(removal!, countLines(BEFORE))]).toEqual([true, false])
+})
+
+test('what others pushed is lost with any of its lines, and not by changes beside them', () => {
+  const loses = (base: string, head: string, pushed: string) =>
+    losesChanges(countLines(base), countLines(head), countLines(pushed))
+  expect(loses('a\nb', 'a\nb\nc', 'a\nb\nd')).toBe(true)
+  expect(loses('a\nb', 'a\nb\nc', 'a\nb\nc\nd')).toBe(false)
+  expect(loses('a\nb', 'a', 'a\nb')).toBe(true)
+  expect(loses('a\nb', 'a', 'a\nd')).toBe(false)
+})
