@@ -51,6 +51,10 @@ export const MAINTENANCE_ROWS: Row[] = [
   ['apps maintenance disable nothing --yes', 4, /svc apps list/],
   ['apps maintenance disable kept --yes', 0, /enabled: +no\n/],
 
+  ['apps findings kept', 0, /^FINDING +STATE +UNDONE BY +KIND +WHERE +FOUND +LAST +SUMMARY\n$/],
+  ['apps findings kept --state good', 5, /Must be one of: open, proposed/],
+  ['apps findings nothing', 4, /svc apps list/],
+  ['apps findings kept --context scoped', 3, /scopes of this token/],
   ['apps proposals list kept', 0, /^PROPOSAL +STATE +YOU MAY +FILES +LINES +CREATED +TITLE\n$/],
   ['apps proposals list kept --state ready --json', 0, /"proposals": \[\]/],
   ['apps proposals list kept --state good', 5, /Must be one of: preparing, ready/],
@@ -73,6 +77,7 @@ export const MAINTENANCE_LINES = [
   'apps maintenance disable kept --yes',
   'apps maintenance run kept',
   'apps maintenance runs kept',
+  'apps findings kept',
   'apps proposals list kept',
   `apps proposals show kept ${NO_PROPOSAL}`,
   `apps proposals approve kept ${NO_PROPOSAL} --yes`,

@@ -5,7 +5,9 @@ import type { Row } from './notification-rows.ts'
 
 /** Folders to push, in one that is empty. */
 export function makeSourceFolders(folder: string): Record<string, string> {
-  const [source, unfit, image] = [join(folder, 'source'), join(folder, 'unfit'), join(folder, 'image')]
+  const [source, unfit, image, bare] = ['source', 'unfit', 'image', 'bare'].map((name) =>
+    join(folder, name),
+  ) as [string, string, string, string]
   mkdirSync(join(source, 'src'), { recursive: true })
   writeFileSync(join(source, 'src/main.js'), 'let total = 1\n')
   writeFileSync(join(source, '.gitignore'), '*.log\n')
@@ -14,7 +16,9 @@ export function makeSourceFolders(folder: string): Record<string, string> {
   symlinkSync('/etc/passwd', join(unfit, 'link'))
   mkdirSync(image)
   writeFileSync(join(image, 'logo.png'), '\0')
-  return { source, unfit, image }
+  mkdirSync(bare)
+  writeFileSync(join(bare, 'new.txt'), 'new\n')
+  return { source, unfit, image, bare }
 }
 
 const NO_REVISION = 'rev_0mwhkcyh5nlh1pqqssy5gj19q'
@@ -46,13 +50,30 @@ export const SOURCE_ROWS: Row[] = [
   ['apps push shop {image}', 0, /Sent 1 of 1 files/],
   ['apps diff shop', 0, /Binary files \/dev\/null and b\/logo\.png differ[^]*one file are not shown/],
   ['apps diff shop --patch', 6, /The patch would not be whole/],
+  ['apps pull shop {image}', 0, /Nothing to bring in: this folder has all of rev_/],
+  ['apps pull shop {bare}', 5, /Nothing says which revision of shop[^]*--base/],
+  ['apps pull shop {image} --base nonsense', 5, /revision_id: must look like rev_/],
+  [`apps pull shop {image} --base ${NO_REVISION}`, 4, /svc apps revisions|svc apps list/],
+  ['apps pull shop {image} --context scoped', 3, /scopes of this token/],
+  // Somebody else pushed in the meantime, and without the files of this folder.
+  ['apps push shop {source}', 6, /would undo what is in the head[^]*"src\/main.js"[^]*svc apps pull shop/],
   // The head is what it was for the commands after these.
-  ['apps push shop {source}', 0, /This tree was pushed before/],
+  ['apps push shop {source} --replace', 0, /This tree was pushed before/],
+  [
+    'apps pull shop {image}',
+    0,
+    /src\/main.js +added[^]*logo.png +removed|logo.png +removed[^]*src\/main.js +added/,
+  ],
 ]
 
 /** A line for every command that calls the server. */
-export const SOURCE_LINES = ['apps push shop {source}', 'apps revisions shop', 'apps diff shop']
+export const SOURCE_LINES = [
+  'apps push shop {source}',
+  'apps pull shop {source}',
+  'apps revisions shop',
+  'apps diff shop',
+]
 
 export const SOURCE_UNTRIED: Record<string, { exits: number[]; because: string }> = {
-  'apps push': { exits: [6], because: 'needs a full storage of source: test/walks/revisions.test.ts' },
+  'apps pull': { exits: [6], because: 'needs an edit in between: src/cli/source/merge-trees.test.ts' },
 }

@@ -1,4 +1,4 @@
-/** `svc apps push`, `svc apps diff`: the source of an app. */
+/** `svc apps push`, `svc apps pull`, `svc apps diff`: the source of an app. */
 import { resolve } from 'node:path'
 import { byteSize } from '../../contracts/byte-size.ts'
 import { ServiceError } from '../../contracts/errors.ts'
@@ -9,27 +9,62 @@ import { shownDiff } from '../diff-text.ts'
 import { declared } from '../declared.ts'
 import { argument, isSet, textOption } from '../options.ts'
 import { printAnswer } from '../run-operation.ts'
+import { readRevisionArchive } from '../runner/unpack-revision.ts'
+import { mergeTrees, writeChanges } from '../source/merge-trees.ts'
 import { pushFiles } from '../source/push.ts'
+import { readPushedRevision, savePushedRevision } from '../source/pushed-revision.ts'
 import { readSourceFolder } from '../source/read-folder.ts'
+import { usageError } from '../usage-error.ts'
 
 /** Its table has what all of them have. */
 const REVISIONS = declared('apps revisions')
 
 export const pushFolder: Run = async (ctx, input) => {
   const alias = argument(input, 'app')
-  const files = readSourceFolder(resolve(ctx.environment.cwd, argument(input, 'folder') || '.'))
-  const pushed = await pushFiles(ctx, alias, files, progressOn(ctx))
+  const folder = resolve(ctx.environment.cwd, argument(input, 'folder') || '.')
+  const files = readSourceFolder(folder)
+  const base = await readPushedRevision(ctx, folder, alias)
+  const pushing = { alias, base, replace: isSet(input, 'replace') }
+  const pushed = await pushFiles(ctx, pushing, files, progressOn(ctx))
+  await savePushedRevision(ctx, folder, alias, pushed.id)
   ctx.info(
     pushed.sent_files === 0
       ? `Nothing to send: the server has all ${files.length} files`
       : `Sent ${pushed.sent_files} of ${files.length} files (${byteSize(pushed.sent_bytes)})`,
   )
   if (!pushed.created) ctx.info(`This tree was pushed before, as ${pushed.id}`)
+  for (const id of pushed.undoes) ctx.info(`Undoes the approved proposal ${id}; its finding is open again`)
   if (!isSet(input, 'deploy')) return printAnswer(ctx, REVISIONS, pushed)
   const deployment = await ctx.callOperation('createDeployment', { alias, revision_id: pushed.id })
   const columns = { ...REVISIONS.call.table, DEPLOYMENT: 'deployment.id' }
   ctx.print({ ...pushed, deployment }, tableView([{ ...pushed, deployment }], columns))
   ctx.info(`Follow it with: svc apps deployments output ${alias} ${deployment.id} --follow`)
+}
+
+export const pullHead: Run = async (ctx, input) => {
+  const alias = argument(input, 'app')
+  const folder = resolve(ctx.environment.cwd, argument(input, 'folder') || '.')
+  const files = readSourceFolder(folder)
+  const base = textOption(input, 'base') ?? (await readPushedRevision(ctx, folder, alias))
+  if (base === undefined) {
+    throw usageError(
+      `Nothing says which revision of ${alias} this folder was made from`,
+      `Name it with --base, from: svc apps revisions ${alias}`,
+    )
+  }
+  const head = await findHead(ctx, alias)
+  const read = async (revision_id: string) =>
+    readRevisionArchive((await ctx.callOperation('downloadRevision', { alias, revision_id })).body)
+  const changes = base === head ? [] : mergeTrees(await read(base), await read(head), files)
+  writeChanges(folder, changes)
+  await savePushedRevision(ctx, folder, alias, head)
+  const pulled = changes.map(({ path, change }) => ({ path, change }))
+  ctx.print({ app: alias, base, head, files: pulled }, tableView(pulled, { FILE: 'path', CHANGE: 'change' }))
+  ctx.info(
+    changes.length === 0
+      ? `Nothing to bring in: this folder has all of ${head}`
+      : `Brought in ${head}. Look at the changes, then push: svc apps push ${alias}`,
+  )
 }
 
 export const diffRevisions: Run = async (ctx, input) => {

@@ -92,10 +92,28 @@ export const APP_ROWS: readonly HandWritten[] = [
     path: 'apps push',
     summary: 'Push a folder as a revision of an app; unchanged files are not sent, .gitignore is honored',
     arguments: [APP, { name: 'folder', summary: 'Default: the current folder', optional: true }],
-    options: [{ long: 'deploy', summary: 'Deploy it, too' }],
+    options: [
+      { long: 'deploy', summary: 'Deploy it, too' },
+      { long: 'replace', summary: 'Push it although it undoes an approved fix, or what others pushed' },
+    ],
     listedBy: 'apps list',
     examples: ['svc apps push shop', 'svc apps push shop ./site --deploy'],
     load: async () => (await import('../commands/source.ts')).pushFolder,
+  },
+  {
+    path: 'apps pull',
+    summary: 'Bring what changed in the head, such as approved fixes, into a folder; your own changes stay',
+    arguments: [APP, { name: 'folder', summary: 'Default: the current folder', optional: true }],
+    options: [
+      {
+        long: 'base',
+        value: 'revision_id',
+        summary: 'Revision that the folder was made from (default: the last one pushed from it)',
+      },
+    ],
+    listedBy: 'apps list',
+    examples: ['svc apps pull shop', 'svc apps pull shop ./site --base rev_0mjexample000000000000000'],
+    load: async () => (await import('../commands/source.ts')).pullHead,
   },
   {
     path: 'apps diff',

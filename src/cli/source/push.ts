@@ -16,10 +16,11 @@ export type Pushed = Output<'createRevision'> & { readonly sent_files: number; r
 
 export async function pushFiles(
   ctx: CommandContext,
-  alias: string,
+  pushing: { readonly alias: string; readonly base: string | undefined; readonly replace: boolean },
   files: readonly SourceFile[],
   progress: (sentBytes: number, allBytes: number) => void,
 ): Promise<Pushed> {
+  const { alias, base, replace } = pushing
   let [sentFiles, sentBytes] = [0, 0]
   for (let attempt = 1; ; attempt++) {
     const missing = await findMissing(ctx, alias, files)
@@ -40,7 +41,12 @@ export async function pushFiles(
         sha256,
         executable: isExecutable,
       }))
-      const revision = await ctx.callOperation('createRevision', { alias, files: named })
+      const revision = await ctx.callOperation('createRevision', {
+        alias,
+        base_revision: base,
+        replace,
+        files: named,
+      })
       return { ...revision, sent_files: sentFiles, sent_bytes: sentBytes }
     } catch (error) {
       const isMissing = error instanceof ServiceError && error.code === 'CONFLICT' && error.problems

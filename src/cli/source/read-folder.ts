@@ -7,6 +7,7 @@ import { SOURCE_FILE_MAX_BYTES, SOURCE_FILES_MAX, SOURCE_MAX_BYTES } from '../..
 import { collisionsIn, problemWithPath, shownPath } from '../../contracts/source-paths.ts'
 import { usageError } from '../usage-error.ts'
 import { isIgnored, readIgnoreFile, type IgnoreFile } from './ignore-rules.ts'
+import { APP_FILE } from './pushed-revision.ts'
 
 export type SourceFile = {
   readonly path: string
@@ -52,6 +53,7 @@ function readFolder(walk: Walk, folder: string, above: readonly IgnoreFile[]): v
   for (const entry of entries) {
     if (entry.name === '.git') continue
     const path = folder + entry.name
+    if (path === APP_FILE) continue
     if (isIgnored(ignoring, path, entry.isDirectory())) continue
     if (entry.isDirectory()) readFolder(walk, `${path}/`, ignoring)
     else addFile(walk, path, entry)

@@ -1,0 +1,51 @@
+/**
+ * Which revision the files of a folder were made from, in its `.svc/app.json`: the last one that was pushed from it or pulled
+ * into it. No part of the source, nor of a repository: each copy of the folder has its own.
+ */
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { CommandContext } from '../command-context.ts'
+
+/** Of a source tree. Pushes leave it out. */
+export const APP_FILE = '.svc/app.json'
+
+/** Undefined: nothing is known, or only of another app or server. */
+export async function readPushedRevision(
+  ctx: CommandContext,
+  folder: string,
+  alias: string,
+): Promise<string | undefined> {
+  const path = join(folder, APP_FILE)
+  if (!existsSync(path)) return undefined
+  const saved = parsed(readFileSync(path, 'utf8'))
+  const { apiUrl } = await ctx.resolveContext()
+  if (saved?.['server'] !== apiUrl.origin || saved['app'] !== alias) return undefined
+  const { revision } = saved
+  return typeof revision === 'string' && /^rev_[0-9a-z]{25}$/.test(revision) ? revision : undefined
+}
+
+export async function savePushedRevision(
+  ctx: CommandContext,
+  folder: string,
+  alias: string,
+  revision: string,
+): Promise<void> {
+  const { apiUrl } = await ctx.resolveContext()
+  const path = join(folder, APP_FILE)
+  mkdirSync(join(folder, '.svc'), { recursive: true })
+  const ignore = join(folder, '.svc', '.gitignore')
+  if (!existsSync(ignore)) writeFileSync(ignore, '*\n')
+  const saved = { server: apiUrl.origin, app: alias, revision }
+  writeFileSync(`${path}.tmp`, `${JSON.stringify(saved, null, 2)}\n`)
+  renameSync(`${path}.tmp`, path)
+}
+
+/** Somebody may have written anything into it: then nothing is known. */
+function parsed(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
+  }
+}
