@@ -2,7 +2,7 @@
 import type { APP_ROLES } from '../../src/contracts/apps.ts'
 import type { AppScope } from '../../src/contracts/scopes.ts'
 import type { TICKET_STATUSES } from '../../src/contracts/tickets.ts'
-import { boolean, index, pgTable, primaryKey, text, uniqueIndex } from '../drizzle.ts'
+import { boolean, index, jsonb, pgTable, primaryKey, text, uniqueIndex } from '../drizzle.ts'
 import { instant, keyEpoch, orgId, previousValue, secretHash } from './columns.ts'
 
 export const apps = pgTable(
@@ -14,6 +14,8 @@ export const apps = pgTable(
     name: text('name').notNull(),
     createdAt: instant('created_at').notNull(),
     createdBy: text('created_by'),
+    /** What its runners say that they execute, the newest first. */
+    runnerCommands: jsonb('runner_commands').$type<readonly string[]>().notNull().default([]),
   },
   (t) => [primaryKey({ columns: [t.orgId, t.id] }), uniqueIndex('apps_by_alias').on(t.orgId, t.alias)],
 )

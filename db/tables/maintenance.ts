@@ -14,6 +14,7 @@ import type {
   TerminalCode,
 } from '../../src/contracts/outcomes.ts'
 import type { EntryPoint } from '../../src/contracts/operation.ts'
+import type { ProtectedClass } from '../../src/contracts/protected-classes.ts'
 import {
   bigint,
   boolean,
@@ -48,6 +49,8 @@ export const maintenanceSettings = pgTable(
     tokenAllowance: count('token_allowance'),
     /** Globs beside those that are always protected. */
     protectedPaths: jsonb('protected_paths').$type<readonly string[]>().notNull(),
+    /** Classes of protected files that an owner has opened. */
+    allowedClasses: jsonb('allowed_classes').$type<readonly ProtectedClass[]>().notNull().default([]),
     mcpDecisions: text('mcp_decisions').$type<McpDecisions>().notNull(),
     /** Null: turned off. */
     nextSlotAt: instant('next_slot_at'),

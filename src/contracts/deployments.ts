@@ -187,6 +187,11 @@ export const claimDeployment = creating({
     ...appAlias,
     runner: DisplayName,
     claim_id: ClaimId.optional(),
+    command: z
+      .string()
+      .max(4_096)
+      .optional()
+      .describe('What the runner executes. No proposal may change a file that it names.'),
     wait_seconds: z
       .int()
       .min(0)

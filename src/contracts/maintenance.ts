@@ -18,6 +18,7 @@ import {
   type RunReason,
 } from './outcomes.ts'
 import { countedPageInput, countedPageOutput } from './paging.ts'
+import { PROTECTED_CLASS_NAMES } from './protected-classes.ts'
 
 const RunReasonName = z.enum(Object.keys(RUN_REASONS) as [RunReason, ...RunReason[]])
 
@@ -60,6 +61,10 @@ const settings = fields(
       .array(Glob)
       .max(100)
       .describe('Paths that no proposal may touch, beside those that are always protected.'),
+    allowed_classes: z
+      .array(z.enum(PROTECTED_CLASS_NAMES))
+      .max(PROTECTED_CLASS_NAMES.length)
+      .describe('Classes of protected files that proposals may touch. Only an owner may add one.'),
     mcp_decisions: z
       .enum(MCP_DECISIONS)
       .describe(
@@ -81,6 +86,10 @@ const settings = fields(
       hint: 'One pattern a line. No proposal may touch them, nor what is always protected: continuous integration, hooks, secrets, lock files and instructions of agents.',
       example: 'src/billing/**',
       rows: 4,
+    },
+    allowed_classes: {
+      label: 'Open to proposals',
+      hint: 'Files that run before anybody looks at the app are closed unless an owner opens them here.',
     },
   },
 )

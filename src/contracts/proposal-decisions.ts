@@ -78,6 +78,7 @@ export const DIFF_FLAGS = {
   hidden_by_blanks: 'Text behind many blanks, where it may not be seen',
   new_dependency: 'A new dependency, or another source of one',
   new_host: 'A host that the file did not name before',
+  piped_download: 'A download that is run at once',
   dangerous_call: 'A call that runs code, starts programs or opens connections',
   removed_test: 'Lines of a test are removed',
 } as const

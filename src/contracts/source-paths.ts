@@ -18,7 +18,23 @@ export function problemWithPath(path: string): string | undefined {
     if (segment === '' || segment === '.' || segment === '..') return `contains the segment "${segment}"`
     if (Buffer.byteLength(segment) > SEGMENT_MAX_BYTES) return 'has a segment longer than 255 bytes'
     // Whoever runs git in the unpacked tree would run what is configured there.
-    if (segment.toLowerCase() === '.git') return 'lies in a .git folder'
+    if (isGitFolder(segment)) return 'lies in a .git folder'
+  }
+  return undefined
+}
+
+/** Also by the short name that Windows gives it, and with the dots and blanks at its end that Windows leaves away. */
+const isGitFolder = (segment: string): boolean => /^(?:\.git[. ]*|git~\d+)$/i.test(segment)
+
+const DEVICES = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(?:\..*)?$/i
+
+/** What is another file on Windows, or none. Trees that people push may have them; nothing that is proposed needs one. */
+export function problemOnWindows(path: string): string | undefined {
+  for (const segment of path.split('/')) {
+    if (/[. ]$/.test(segment)) return 'has a name that ends with a dot or a blank'
+    if (DEVICES.test(segment)) return 'has the name of a device'
+    if (/~\d+(?:\.|$)/.test(segment)) return 'has a name that may be short for another one'
+    if (/[<>:"|?*]/.test(segment)) return 'has a character that names do not have everywhere'
   }
   return undefined
 }

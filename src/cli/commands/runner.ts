@@ -77,7 +77,7 @@ function settingsOf({ environment }: CommandContext, input: CommandInput): Runne
 function claimer(
   ctx: CommandContext,
   call: CallOperation,
-  { alias, name }: RunnerSettings,
+  { alias, name, command }: RunnerSettings,
   stopping: AbortSignal,
 ) {
   const waitSeconds = Math.min(DEPLOYMENT_WAIT_MAX_SECONDS, Math.floor(ctx.settings.timeoutMs / 2_000))
@@ -90,6 +90,7 @@ function claimer(
         alias,
         runner: name,
         claim_id: claimId,
+        command: command.slice(0, 4_096),
         wait_seconds: waitSeconds,
       })
       if (failures > 0) ctx.info('The server answers again')

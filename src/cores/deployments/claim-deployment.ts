@@ -4,6 +4,7 @@ import { and, asc, eq, notExists, sql } from '../../../db/drizzle.ts'
 import { deployments } from '../../../db/schema.ts'
 import { FAIR_QUEUES } from '../../contracts/fair-queues.ts'
 import { DEPLOYMENT_LEASE_SECONDS } from '../../contracts/limits.ts'
+import { maskSecrets } from '../../contracts/mask-secrets.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import { requireAppWriter, type App } from '../apps/index.ts'
 import type { Storage } from '../dependencies.ts'
@@ -18,8 +19,9 @@ const waitForWork = createWaits(FAIR_QUEUES.deploymentWaits, 'deployments')
 
 export const claimDeployment =
   ({ db, clock, directory }: Storage & WithDirectory): Handler<'claimDeployment'> =>
-  async (principal, { alias, runner, claim_id, wait_seconds }) => {
+  async (principal, { alias, runner, claim_id, command, wait_seconds }) => {
     const app = await requireAppWriter(directory, db, principal, alias)
+    if (command !== undefined) await keepCommand(db, app, maskSecrets(command))
     const repeated = claim_id === undefined ? undefined : await findClaim(db, app, claim_id)
     const claimed = repeated ?? (await claimNext({ db, clock }, app, { runner, claimId: claim_id ?? null }))
     // Whoever waited has perhaps hung up meanwhile, and a claim in their name would be lost: they claim with their next call.
@@ -34,6 +36,20 @@ export const claimDeployment =
       lease_seconds: DEPLOYMENT_LEASE_SECONDS,
     }
   }
+
+/** An app has few runners, and they are told apart by what they execute. */
+const COMMANDS_KEPT = 5
+
+/** Writes nothing while it is the same, as it is with nearly every call. */
+const keepCommand = (db: Handle, { orgId, id }: App, command: string): Promise<unknown> =>
+  db.execute(sql`
+    update apps set runner_commands = (
+      select coalesce(jsonb_agg(one), '[]') from (
+        select to_jsonb(${command}::text) as one
+        union all
+        (select one from jsonb_array_elements(runner_commands) as kept(one)
+         where one <> to_jsonb(${command}::text) limit ${COMMANDS_KEPT - 1})) as named)
+    where org_id = ${orgId} and id = ${id} and not runner_commands @> to_jsonb(${command}::text)`)
 
 /** Most calls find nothing, and those hold no lock. */
 const claimNext = async (

@@ -21,6 +21,7 @@ const defaults = (orgId: string): Settings => ({
   cooldownHours: MAINTENANCE.cooldownHours,
   tokenAllowance: MAINTENANCE.tokenAllowance,
   protectedPaths: [],
+  allowedClasses: [],
   mcpDecisions: 'link',
   nextSlotAt: null,
 })

@@ -28,6 +28,7 @@ export async function presentSettings(
     cooldown_hours: settings.cooldownHours,
     token_allowance: settings.tokenAllowance,
     protected_paths: [...settings.protectedPaths],
+    allowed_classes: [...settings.allowedClasses],
     mcp_decisions: settings.mcpDecisions,
     next_run_at: settings.nextSlotAt?.toISOString() ?? null,
     apps_enabled: on!.n,

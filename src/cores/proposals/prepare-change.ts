@@ -7,7 +7,7 @@ import type { Handle } from '../../../db/connect.ts'
 import type { ManifestEntry, ProposalEdit, ProposedFile } from '../../../db/schema.ts'
 import { CHANGE_LIMITS, ToolRefused } from '../../contracts/agent-tools.ts'
 import { readDiffLines, splitDiff } from '../../contracts/read-diff.ts'
-import { collisionsIn, problemWithPath, shownPath } from '../../contracts/source-paths.ts'
+import { collisionsIn, problemOnWindows, problemWithPath, shownPath } from '../../contracts/source-paths.ts'
 import type { Clock } from '../dependencies.ts'
 import {
   diffTrees,
@@ -18,7 +18,8 @@ import {
   type NamedFile,
   type WithSourceThread,
 } from '../revisions/index.ts'
-import { protectedAmong } from './protected-paths.ts'
+import { executedFiles, isManifest } from './executed-files.ts'
+import { protectedAmong, type PathRules } from './protected-paths.ts'
 
 export type PreparedChange = {
   /** Of the whole tree. */
@@ -36,9 +37,10 @@ export async function prepareChange(
   deps: PrepareDeps,
   orgId: string,
   base: readonly ManifestEntry[],
-  { edits, protectedPaths }: { edits: readonly ProposalEdit[]; protectedPaths: readonly string[] },
+  { edits, rules }: { edits: readonly ProposalEdit[]; rules: ChangeRules },
 ): Promise<PreparedChange> {
-  refuseByPaths(edits, protectedPaths)
+  const { globs, allowed } = rules
+  refuseByPaths(edits, { globs, allowed, executed: await findExecuted(deps.db, orgId, base, rules) })
   const texts = await readTexts(deps.db, orgId, base, edits)
   const edited = await deps.sourceThread.edit(orgId, { edits, texts })
   if (edited === undefined) throw new ToolRefused('TOO_SLOW')
@@ -54,17 +56,48 @@ export async function prepareChange(
   }
 }
 
-function refuseByPaths(edits: readonly ProposalEdit[], protectedPaths: readonly string[]): void {
+/** What an organization and its app say about paths. */
+export type ChangeRules = Omit<PathRules, 'executed'> & {
+  /** Of the app's runners. */
+  readonly runnerCommands: readonly string[]
+}
+
+/** More manifests than an app has; each is small, or is not looked into. */
+const MANIFESTS = { count: 50, bytes: 256 * 1024 }
+
+async function findExecuted(
+  db: Handle,
+  orgId: string,
+  base: readonly ManifestEntry[],
+  { runnerCommands }: ChangeRules,
+): Promise<ReadonlySet<string>> {
+  const entries = base
+    .filter(([path, , bytes]) => isManifest(path) && bytes <= MANIFESTS.bytes)
+    .slice(0, MANIFESTS.count)
+  const blobs = await readBlobs(
+    db,
+    orgId,
+    entries.map(([, sha256]) => sha256),
+  )
+  const manifests = entries.map(([path, sha256]) => ({ path, text: blobs.get(sha256)?.toString() ?? '' }))
+  return executedFiles(
+    base.map(([path]) => path),
+    runnerCommands,
+    manifests,
+  )
+}
+
+function refuseByPaths(edits: readonly ProposalEdit[], rules: PathRules): void {
   const paths = [...new Set(edits.map(({ path }) => path))]
   if (paths.length > CHANGE_LIMITS.files) {
     throw new ToolRefused('CHANGE_TOO_LARGE', [`It changes more than ${CHANGE_LIMITS.files} files`])
   }
   const wrong = paths.flatMap((path) => {
-    const problem = problemWithPath(path)
+    const problem = problemWithPath(path) ?? problemOnWindows(path)
     return problem === undefined ? [] : [`${shownPath(path)}: ${problem}`]
   })
   if (wrong.length > 0) throw new ToolRefused('EDIT_DOES_NOT_APPLY', wrong)
-  const closed = protectedAmong(paths, protectedPaths)
+  const closed = protectedAmong(paths, rules)
   if (closed.length > 0) throw new ToolRefused('PROTECTED_PATH', closed.map(shownPath))
   const bytes = edits.reduce((sum, edit) => sum + sizeOf(edit), 0)
   if (bytes > CHANGE_LIMITS.bytes) throw tooLarge()

@@ -43,6 +43,7 @@ import { localDay } from '../schedule.ts'
 import { withTransaction } from '../transaction.ts'
 import { changedPlaces, haveCommonPlace } from './changed-places.ts'
 import { prepareChange, type PreparedChange } from './prepare-change.ts'
+import { readChangeRules } from './read-change-rules.ts'
 import { AUTHOR, isProposal, type Proposal } from './proposal-rows.ts'
 
 export type ProposalDeps = Storage & WithSourceThread & SourceLimits & WithDataKeys
@@ -53,7 +54,7 @@ export async function proposeChange(
   input: ToolInput<'propose_change'>,
 ): Promise<ToolOutput<'propose_change'>> {
   const base = await readBase(deps, key)
-  const change = await prepareChange(deps, key.orgId, base.manifest, { ...input, ...base })
+  const change = await prepareChange(deps, key.orgId, base.manifest, { ...input, rules: base.rules })
   const opened = await withTransaction(deps.db, (tx) => openProposal(tx, deps, key, input, change))
   // It is recorded as a finding, and so outlasts this refusal.
   if (opened.proposal_id === null) {
@@ -64,14 +65,14 @@ export async function proposeChange(
 
 /** Read before anything is compared: what may not be proposed costs nothing. */
 async function readBase({ db }: ProposalDeps, key: RunKey) {
-  const { run, protectedPaths } = await withTransaction(db, async (tx) => {
+  const { run, rules } = await withTransaction(db, async (tx) => {
     await underLease(tx, key)
-    return { run: await lockRun(tx, key), ...(await readSettings(tx, key.orgId)) }
+    return { run: await lockRun(tx, key), rules: await readChangeRules(tx, key) }
   })
   if (run.model === RULES_MODEL) throw new ToolRefused('PROPOSALS_NOT_ALLOWED')
   if (run.baseRevisionId === null) throw new ToolRefused('NO_SOURCE')
   const { manifest } = await requireRevision(db, key, run.baseRevisionId)
-  return { manifest, protectedPaths }
+  return { manifest, rules }
 }
 
 type Opened = {

@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { fitsGlob } from './path-globs.ts'
+import { PROTECTED_CLASS_NAMES } from '../../contracts/protected-classes.ts'
+import { problemOnWindows, problemWithPath } from '../../contracts/source-paths.ts'
+import { executedFiles } from './executed-files.ts'
 import { protectedAmong } from './protected-paths.ts'
+
+const NONE = { globs: [], allowed: [], executed: new Set<string>() }
 
 describe('a glob', () => {
   test.each([
@@ -64,25 +69,97 @@ describe('a path', () => {
     'CODEOWNERS',
     'package-lock.json',
     'api/Cargo.lock',
+    'deploy.sh',
+    'Dockerfile',
+    'web/Dockerfile.dev',
+    'compose.yaml',
+    'Makefile',
+    'vite.config.js',
+    '.eslintrc.js',
+    '.bazelrc',
+    '.zed/tasks.json',
+    '.junie/guidelines.md',
+    '.roo/rules/a.md',
+    '.aider.conf.yml',
+    'copilot-instructions.md',
+    'skills/x/SKILL.md',
   ])('%s is protected', (path) => {
-    expect(protectedAmong([path], [])).toEqual([path])
+    expect(protectedAmong([path], NONE)).toEqual([path])
   })
 
-  test.each(['src/main.js', 'package.json', 'environment.ts', 'src/keys.ts', 'README.md', 'github/x'])(
-    '%s is not',
-    (path) => {
-      expect(protectedAmong([path], [])).toEqual([])
-    },
-  )
+  test.each([
+    'src/main.js',
+    'package.json',
+    'environment.ts',
+    'src/keys.ts',
+    'README.md',
+    'github/x',
+    'src/deployment.ts',
+    'src/config.js',
+    'docs/build.md',
+  ])('%s is not', (path) => {
+    expect(protectedAmong([path], NONE)).toEqual([])
+  })
 
   test('of a lock file may change with what it is made from, in its own folder', () => {
-    expect(protectedAmong(['a/package-lock.json', 'a/package.json'], [])).toEqual([])
-    expect(protectedAmong(['a/package-lock.json', 'package.json'], [])).toEqual(['a/package-lock.json'])
+    expect(protectedAmong(['a/package-lock.json', 'a/package.json'], NONE)).toEqual([])
+    expect(protectedAmong(['a/package-lock.json', 'package.json'], NONE)).toEqual(['a/package-lock.json'])
   })
 
   test('may be protected by the organization', () => {
-    expect(protectedAmong(['src/billing/charge.ts', 'src/a.ts'], ['src/billing/**'])).toEqual([
-      'src/billing/charge.ts',
+    expect(
+      protectedAmong(['src/billing/charge.ts', 'src/a.ts'], { ...NONE, globs: ['src/billing/**'] }),
+    ).toEqual(['src/billing/charge.ts'])
+  })
+
+  test('of a class may be opened, and of another one, a secret or our own not with it', () => {
+    const paths = ['Dockerfile', 'Makefile', '.env', '.svc/app.json']
+    expect(protectedAmong(paths, { ...NONE, allowed: ['containers'] })).toEqual(paths.slice(1))
+    const all = { ...NONE, allowed: [...PROTECTED_CLASS_NAMES] }
+    expect(protectedAmong(paths, all)).toEqual(['.env', '.svc/app.json'])
+  })
+
+  test('that something runs is protected, until build scripts are opened', () => {
+    const executed = new Set(['bin/release.py'])
+    expect(protectedAmong(['bin/release.py', 'bin/other.py'], { ...NONE, executed })).toEqual([
+      'bin/release.py',
     ])
+    expect(protectedAmong(['bin/release.py'], { ...NONE, executed, allowed: ['build'] })).toEqual([])
   })
 })
+
+test('what a command or the script of a manifest names is executed', () => {
+  const paths = ['bin/release.py', 'tools/build.mjs', 'web/tools/build.mjs', 'web/prepare.js', 'src/a.js']
+  const manifests = [
+    { path: 'package.json', text: '{"scripts":{"build":"node ./tools/build.mjs && echo done"}}' },
+    {
+      path: 'web/package.json',
+      text: '{"scripts":{"prepare":"node prepare","x":["sh -c \'node tools/build.mjs\'"]}}',
+    },
+    { path: 'broken/package.json', text: '{' },
+    { path: 'odd/package.json', text: '{"scripts":7}' },
+  ]
+  expect([...executedFiles(paths, ['python3 "./bin/release.py" --now'], manifests)].toSorted()).toEqual([
+    'bin/release.py',
+    'tools/build.mjs',
+    'web/prepare.js',
+    'web/tools/build.mjs',
+  ])
+  expect(executedFiles(paths, ['../bin/release.py'], []).size).toBe(0)
+})
+
+test.each(['git~1/config', '.git./config', '.GIT /config'])('%s is a .git folder on Windows', (path) => {
+  expect(problemWithPath(path)).toBe('lies in a .git folder')
+})
+
+test.each(['src/aux.js', 'NUL', 'a./b', 'a /b', 'src/progra~1/x', 'a?.txt', 'com1.txt'])(
+  '%s is not proposed, for what it is on Windows',
+  (path) => expect(problemOnWindows(path)).toBeTypeOf('string'),
+)
+
+test.each(['src/auxiliary.js', 'console.ts', 'a~b', 'v1~2-notes.md', '.eslintrc'])(
+  '%s is a name everywhere',
+  (path) => {
+    expect(problemOnWindows(path)).toBeUndefined()
+  },
+)

@@ -1,37 +1,10 @@
 /** Paths that no proposal may touch: whatever runs before anybody looks, guards something, or instructs agents. */
-import { SECRET_FILES } from './secret-files.ts'
+import type { ProtectedClass } from '../../contracts/protected-classes.ts'
 import { fitsGlob } from './path-globs.ts'
+import { SECRET_FILES } from './secret-files.ts'
 
-/** Files and folders of these names, wherever they lie. */
-const ALWAYS = [
-  // Continuous integration, and hooks that run on the machines of developers.
-  '.github',
-  '.gitlab',
-  '.gitlab-ci.y*ml',
-  '.gitea',
-  '.forgejo',
-  '.circleci',
-  '.buildkite',
-  '.travis.y*ml',
-  '.drone.y*ml',
-  '.cirrus.y*ml',
-  '.woodpecker',
-  '.woodpecker.y*ml',
-  '.ci',
-  'azure-pipelines*.y*ml',
-  'bitbucket-pipelines.y*ml',
-  'appveyor.y*ml',
-  'buildspec*.y*ml',
-  'cloudbuild*.y*ml',
-  'Jenkinsfile*',
-  '.husky',
-  '.githooks',
-  'lefthook.y*ml',
-  '.pre-commit-config.y*ml',
-  // What editors run when a folder is opened.
-  '.vscode',
-  '.devcontainer',
-  '.idea',
+/** Files and folders of these names, wherever they lie. Nobody can open these. */
+const ALWAYS: readonly string[] = [
   // What git itself obeys, and who must review.
   '.gitattributes',
   '.gitmodules',
@@ -52,21 +25,175 @@ const ALWAYS = [
   '.mvn',
   'gradle-wrapper.properties',
   'nuget.config',
-  // What agents are told, our own among them.
-  'AGENTS.md',
-  'CLAUDE.md',
-  'GEMINI.md',
-  '.agents',
-  '.claude',
-  '.codex',
-  '.cursor',
-  '.cursorrules',
-  '.windsurfrules',
-  '.clinerules',
-  '.gemini',
-  '.mcp.json',
+  // Ours.
   '.svc',
-] as const
+]
+
+/** Those that an owner may open, class by class. */
+const CLASSES: Readonly<Record<ProtectedClass, readonly string[]>> = {
+  ci: [
+    '.github',
+    '.gitlab',
+    '.gitlab-ci.y*ml',
+    '.gitea',
+    '.forgejo',
+    '.circleci',
+    '.buildkite',
+    '.travis.y*ml',
+    '.drone.y*ml',
+    '.cirrus.y*ml',
+    '.woodpecker',
+    '.woodpecker.y*ml',
+    '.ci',
+    'azure-pipelines*.y*ml',
+    'bitbucket-pipelines.y*ml',
+    'appveyor.y*ml',
+    'buildspec*.y*ml',
+    'cloudbuild*.y*ml',
+    'Jenkinsfile*',
+    '.husky',
+    '.githooks',
+    'lefthook.y*ml',
+    '.lefthook.y*ml',
+    '.pre-commit-config.y*ml',
+    'renovate.json*',
+    'dependabot.y*ml',
+  ],
+  containers: [
+    'Dockerfile*',
+    '*.dockerfile',
+    'Containerfile*',
+    '.dockerignore',
+    'docker-compose*.y*ml',
+    'compose.y*ml',
+    'compose.*.y*ml',
+    'docker-bake.*',
+    'skaffold.y*ml',
+    'Tiltfile',
+    'Vagrantfile',
+    'kustomization.y*ml',
+    'Chart.y*ml',
+    'helmfile.y*ml',
+    'fly.toml',
+    'render.y*ml',
+    'vercel.json',
+    'netlify.toml',
+    'serverless.y*ml',
+    '*.tf',
+    '*.tfvars',
+    'Procfile*',
+  ],
+  build: [
+    'Makefile',
+    'GNUmakefile',
+    '*.mk',
+    'justfile',
+    '.justfile',
+    'Taskfile.y*ml',
+    'Rakefile',
+    'gulpfile.*',
+    'Gruntfile.*',
+    'deploy.*',
+    'deploy',
+    '*.config.js',
+    '*.config.cjs',
+    '*.config.mjs',
+    '*.config.ts',
+    '*.config.cts',
+    '*.config.mts',
+    '.eslintrc*',
+    '.babelrc*',
+    '.prettierrc*',
+    '.stylelintrc*',
+    '.swcrc',
+    '.mocharc*',
+    '.bazelrc',
+    'BUILD',
+    'BUILD.bazel',
+    'WORKSPACE*',
+    'MODULE.bazel',
+    'CMakeLists.txt',
+    'configure',
+    'setup.py',
+    'conftest.py',
+    'noxfile.py',
+    'tox.ini',
+    'build.rs',
+    'build.gradle*',
+    'settings.gradle*',
+    'gradlew*',
+    'mvnw*',
+    'build.sbt',
+    'build.xml',
+    'Directory.Build.*',
+    'extconf.rb',
+    'binding.gyp',
+    'lerna.json',
+    'nx.json',
+    'turbo.json',
+  ],
+  editors: [
+    '.vscode',
+    '*.code-workspace',
+    '.devcontainer',
+    '.devcontainer.json',
+    '.idea',
+    '.zed',
+    '.fleet',
+    '.nova',
+    '.vim',
+    '.exrc',
+    '.nvim.lua',
+    '.nvimrc',
+    '.dir-locals.el',
+    '*.sublime-project',
+    '.vs',
+    '.run',
+    'mise.toml',
+    '.mise.toml',
+    '.tool-versions',
+    '.envrc',
+  ],
+  agents: [
+    'AGENTS*.md',
+    'CLAUDE*.md',
+    'GEMINI.md',
+    'QWEN.md',
+    'SKILL.md',
+    'copilot-instructions.md',
+    '*.instructions.md',
+    '.agents',
+    '.agent',
+    '.claude',
+    '.codex',
+    '.cursor',
+    '.cursorrules',
+    '.windsurf',
+    '.windsurfrules',
+    '.cline',
+    '.clinerules',
+    '.roo',
+    '.roorules*',
+    '.roomodes',
+    '.kilocode',
+    '.kiro',
+    '.junie',
+    '.aider*',
+    '.gemini',
+    '.qwen',
+    '.continue',
+    '.continuerc*',
+    '.goosehints',
+    '.augment*',
+    '.trae',
+    '.amazonq',
+    '.opencode',
+    'opencode.json*',
+    '.rules',
+    '.mcp.json',
+    'mcp.json',
+  ],
+}
 
 /** May change with what they are made from, and not alone: nobody reads them. */
 const LOCK_FILES: Readonly<Record<string, readonly string[]>> = {
@@ -89,11 +216,27 @@ const LOCK_FILES: Readonly<Record<string, readonly string[]>> = {
   'packages.lock.json': ['packages.props', 'directory.packages.props'],
 }
 
-/** Those of the paths that may not be changed together; `globs` are the organization's own. */
-export function protectedAmong(paths: readonly string[], globs: readonly string[]): string[] {
+export type PathRules = {
+  /** Globs of the organization's own. */
+  readonly globs: readonly string[]
+  /** What an owner has opened. */
+  readonly allowed: readonly ProtectedClass[]
+  /** Files that something runs: see executed-files.ts. */
+  readonly executed: ReadonlySet<string>
+}
+
+/** Those of the paths that may not be changed together. */
+export function protectedAmong(paths: readonly string[], { globs, allowed, executed }: PathRules): string[] {
   const changed = new Set(paths.map((path) => path.toLowerCase()))
+  const closed = Object.entries(CLASSES).flatMap(([name, ofClass]) =>
+    allowed.includes(name as ProtectedClass) ? [] : ofClass,
+  )
+  const isExecuted = (path: string) => executed.has(path) && !allowed.includes('build')
   return paths.filter(
-    (path) => [...ALWAYS, ...globs].some((glob) => fitsGlob(path, glob)) || isLockFileAlone(path, changed),
+    (path) =>
+      [...ALWAYS, ...closed, ...globs].some((glob) => fitsGlob(path, glob)) ||
+      isExecuted(path) ||
+      isLockFileAlone(path, changed),
   )
 }
 

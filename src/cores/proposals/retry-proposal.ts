@@ -8,13 +8,13 @@ import { ServiceError } from '../../contracts/errors.ts'
 import type { Principal } from '../../contracts/operation.ts'
 import { requireApp } from '../apps/index.ts'
 import type { WithDirectory } from '../directory/index.ts'
-import { readSettings } from '../maintenance/index.ts'
 import { requireMember } from '../principal.ts'
 import { findHead, lockStorage, requireRevision } from '../revisions/index.ts'
 import { withTransaction } from '../transaction.ts'
 import { writeInSteps, type Verb } from '../verb.ts'
 import { deployProposal } from './deploy-proposal.ts'
 import { prepareChange, type PreparedChange } from './prepare-change.ts'
+import { readChangeRules } from './read-change-rules.ts'
 import { lockDecider, refuseUnlessAllowed, type Deciding } from './proposal-access.ts'
 import {
   changeProposal,
@@ -74,9 +74,9 @@ async function applyToHead(
   const head = await findHead(deps.db, key)
   if (head === undefined) return undefined
   const { manifest } = await requireRevision(deps.db, key, head)
-  const { protectedPaths } = await readSettings(deps.db, app.orgId)
+  const rules = await readChangeRules(deps.db, key)
   try {
-    return { head, change: await prepareChange(deps, app.orgId, manifest, { ...proposal, protectedPaths }) }
+    return { head, change: await prepareChange(deps, app.orgId, manifest, { ...proposal, rules }) }
   } catch (error) {
     throw error instanceof ToolRefused ? doesNotApply(error) : error
   }

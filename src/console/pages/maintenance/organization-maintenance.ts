@@ -8,6 +8,7 @@ import {
   updateMaintenanceSettings,
 } from '../../../contracts/maintenance.ts'
 import { RULES_MODEL, RUN_REASONS } from '../../../contracts/outcomes.ts'
+import { PROTECTED_CLASS_NAMES, PROTECTED_CLASSES } from '../../../contracts/protected-classes.ts'
 import { button, card } from '../../../pages/parts.ts'
 import { badge, emptyState, listCard, pair, time } from '../../components.ts'
 import { createRoutes, hasRole, organizationOf, sessionOf, type PageContext } from '../../context.ts'
@@ -77,7 +78,15 @@ const turnOff = (c: PageContext) =>
 
 const SETTINGS = formOf(
   updateMaintenanceSettings,
-  ['model', 'nightly_cron', 'timezone', 'cooldown_hours', 'token_allowance', 'protected_paths'],
+  [
+    'model',
+    'nightly_cron',
+    'timezone',
+    'cooldown_hours',
+    'token_allowance',
+    'protected_paths',
+    'allowed_classes',
+  ],
   { nightly_cron: { required: true }, timezone: { required: true } },
 )
 
@@ -86,7 +95,7 @@ const settingsForm = (c: PageContext, settings: Settings, refused: Refused | und
     of: SETTINGS.show({
       now: { ...settings, model: settings.model ?? settings.models[0]?.name },
       refused,
-      with: { model: { options: modelOptions(settings) } },
+      with: { model: { options: modelOptions(settings) }, allowed_classes: { options: CLASS_OPTIONS } },
     }),
     title: 'Settings',
     lead: settings.enabled
@@ -95,6 +104,8 @@ const settingsForm = (c: PageContext, settings: Settings, refused: Refused | und
     action: MAINTENANCE_PATH,
     submit: settings.enabled ? 'Save settings' : 'Turn on',
   })
+
+const CLASS_OPTIONS = PROTECTED_CLASS_NAMES.map((value) => ({ value, label: PROTECTED_CLASSES[value] }))
 
 /** A model that is no longer configured stays selected, so that nothing changes by saving something else. */
 const modelOptions = ({ models, model }: Settings) => [
@@ -121,6 +132,7 @@ const settingsFacts = (settings: Settings) =>
       ${settings.next_run_at !== null && pair('Next run', time(settings.next_run_at))}
       ${pair('Cool-down', `${settings.cooldown_hours} hours`)}
       ${pair('Tokens a day', settings.token_allowance.toLocaleString('en'))}
+      ${pair('Open to proposals', settings.allowed_classes.length === 0 ? 'No protected class' : settings.allowed_classes.map((name) => html`${PROTECTED_CLASSES[name]}<br />`))}
       ${pair('Protected paths', settings.protected_paths.length === 0 ? 'Those that are always protected' : settings.protected_paths.map((glob) => html`<code>${glob}</code><br />`))}
     </dl>`,
     'Owners and admins can change these settings.',

@@ -118,6 +118,7 @@ const FLAG_WORDS: Record<DiffFlag, string> = {
   hidden_by_blanks: 'Behind blanks',
   new_dependency: 'New dependency',
   new_host: 'New host',
+  piped_download: 'Piped download',
   dangerous_call: 'Dangerous call',
   removed_test: 'Removed test',
 }

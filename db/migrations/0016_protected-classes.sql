@@ -1,0 +1,2 @@
+ALTER TABLE "apps" ADD COLUMN "runner_commands" jsonb DEFAULT '[]'::jsonb NOT NULL;--> statement-breakpoint
+ALTER TABLE "maintenance_settings" ADD COLUMN "allowed_classes" jsonb DEFAULT '[]'::jsonb NOT NULL;
