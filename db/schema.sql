@@ -150,6 +150,7 @@ CREATE TABLE apps (
   name text NOT NULL,
   created_at timestamp with time zone NOT NULL,
   created_by text,
+  runner_commands jsonb NOT NULL DEFAULT '[]'::jsonb,
   CONSTRAINT apps_org_id_id_pk PRIMARY KEY (org_id, id)
 );
 CREATE UNIQUE INDEX apps_by_alias ON public.apps USING btree (org_id, alias);
@@ -823,6 +824,17 @@ CREATE TABLE mailed_links (
 );
 CREATE INDEX mailed_links_by_expiry ON public.mailed_links USING btree (expires_at);
 
+CREATE TABLE maintenance_changes (
+  org_id text NOT NULL,
+  id text NOT NULL,
+  app_id text,
+  user_id text NOT NULL,
+  user_name text NOT NULL,
+  at timestamp with time zone NOT NULL,
+  CONSTRAINT maintenance_changes_org_id_id_pk PRIMARY KEY (org_id, id)
+);
+CREATE INDEX maintenance_changes_by_time ON public.maintenance_changes USING btree (org_id, at);
+
 CREATE TABLE maintenance_runs (
   org_id text NOT NULL,
   id text NOT NULL,
@@ -872,6 +884,7 @@ CREATE TABLE maintenance_settings (
   protected_paths jsonb NOT NULL,
   mcp_decisions text NOT NULL,
   next_slot_at timestamp with time zone,
+  allowed_classes jsonb NOT NULL DEFAULT '[]'::jsonb,
   CONSTRAINT maintenance_settings_model CHECK (((NOT enabled) OR (model IS NOT NULL))),
   CONSTRAINT maintenance_settings_org_id_pk PRIMARY KEY (org_id)
 );
@@ -1211,6 +1224,8 @@ CREATE TABLE proposals (
   created_at timestamp with time zone NOT NULL,
   changed_at timestamp with time zone NOT NULL,
   undone_by text,
+  changed_by jsonb NOT NULL DEFAULT '[]'::jsonb,
+  decision_note text,
   CONSTRAINT proposals_org_id_id_pk PRIMARY KEY (org_id, id),
   CONSTRAINT proposals_state CHECK ((state = ANY (ARRAY['preparing'::text, 'ready'::text, 'approved'::text, 'deploying'::text, 'deployed'::text, 'failed'::text, 'denied'::text, 'stale'::text])))
 );

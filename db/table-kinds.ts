@@ -71,6 +71,7 @@ export const TABLE_KINDS: Record<TableName, TableKind> = {
   machine_agents: 'identity',
   mailed_links: 'identity',
   maintenance_runs: 'tenant',
+  maintenance_changes: 'tenant',
   maintenance_settings: 'tenant',
   maintenance_slots: 'tenant',
   memberships: 'identity',

@@ -394,6 +394,7 @@ describe('proposal_decide', () => {
       token: null,
       agent: null,
       at: '2026-11-15T09:00:00.000Z',
+      note: null,
     },
     decision: linkOnly({ approve: ['ALREADY_DECIDED'], deny: ['ALREADY_DECIDED'] }),
   }

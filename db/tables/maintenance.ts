@@ -64,6 +64,21 @@ export const maintenanceSettings = pgTable(
   ],
 )
 
+/** Who changed schedule, model, allowance or a switch, for as long as a run may still ask. */
+export const maintenanceChanges = pgTable(
+  'maintenance_changes',
+  {
+    orgId: orgId(),
+    id: text('id').notNull(),
+    /** Null: of every app. */
+    appId: text('app_id'),
+    userId: text('user_id').notNull(),
+    userName: text('user_name').notNull(),
+    at: instant('at').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.orgId, t.id] }), index('maintenance_changes_by_time').on(t.orgId, t.at)],
+)
+
 /** An app without a row was never turned on. */
 export const appMaintenance = pgTable(
   'app_maintenance',
@@ -319,6 +334,11 @@ export const proposals = pgTable(
     /** Who asked for the run, and may not approve; null: the schedule. */
     requestedById: text('requested_by_id'),
     requestedBy: text('requested_by'),
+    /** Who changed the agent's settings within a day before the run: they may not approve, either. */
+    changedBy: jsonb('changed_by')
+      .$type<readonly { readonly id: string; readonly name: string }[]>()
+      .notNull()
+      .default([]),
     decidedById: text('decided_by_id'),
     decidedBy: text('decided_by'),
     decidedVia: text('decided_via').$type<EntryPoint>(),
@@ -329,6 +349,7 @@ export const proposals = pgTable(
     decidedGrantId: text('decided_grant_id'),
     decidedAgent: text('decided_agent'),
     decidedAt: instant('decided_at'),
+    decisionNote: text('decision_note'),
     deploymentId: text('deployment_id'),
     /** The revision whose push took the change away, until another one has it again. */
     undoneBy: text('undone_by'),

@@ -243,6 +243,10 @@ export const AGENT_TOOLS = {
           summary: z.string(),
           location: z.string().nullable(),
           state: z.enum(FINDING_STATES),
+          decision: z
+            .object({ approved: z.boolean(), note: z.string() })
+            .nullable()
+            .describe('What a person wrote when they decided on its last proposal.'),
         }),
       ),
       truncated: Truncated,

@@ -262,6 +262,15 @@ export const EVENTS = {
     summary: 'deliveries to a destination are unconfirmed',
     page: 'deliveries?state=failed',
   }),
+  'org.maintenance.changed': event({
+    when: 'Somebody changed schedule, model, allowance or a switch of the maintenance agent',
+    category: null,
+    data: { user_id: Code },
+    toldToActor: false,
+    status: { is: 'changed' },
+    summary: 'the settings of the maintenance agent were changed',
+    page: 'maintenance',
+  }),
   'org.member.removed': event({
     when: 'A member was removed from the organization, or left it',
     category: null,

@@ -267,6 +267,8 @@ export const SOURCE_FOLDERS_MAX = 40
  * long are deleted; after the first half they count as missing already, so that whoever asks has the other half to push.
  */
 export const SOURCE_RETENTION = { revisions: 100, scarceRevisions: 10, scarceAbove: 0.75, unnamedHours: 24 }
+/** Characters of what somebody writes beside a decision. */
+export const DECISION_NOTE_MAX = 500
 /** Of a comparison: what is longer is cut, and says so. */
 export const DIFF_MAX_BYTES = 1024 * 1024
 /** Files that a comparison names; more are counted. */

@@ -102,6 +102,9 @@ const MaintenanceSettings = z.object({
   models: z.array(z.object({ name: z.string(), proposes: z.boolean() })).describe('Those to choose from.'),
   next_run_at: Time.nullable(),
   apps_enabled: z.int(),
+  you_decide_from: Time.nullable().describe(
+    'You changed something that decides about runs: what they propose until then, another admin approves. null: you did not.',
+  ),
 })
 
 const MaintenanceRun = z.object({

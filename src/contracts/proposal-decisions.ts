@@ -15,7 +15,11 @@ export const DECIDING_ROLES = ['owner', 'admin'] as const
  */
 export const DECISION_REASONS = {
   AUTHOR: { is: 'person', message: 'The agent that made a proposal may not decide on it' },
-  REQUESTER: { is: 'person', message: 'Whoever started the run may not approve what came of it' },
+  REQUESTER: {
+    is: 'person',
+    message:
+      'Whoever started the run, or changed the agent’s settings within a day before it, may not approve what came of it',
+  },
   ROLE: { is: 'person', message: 'Only owners and admins decide on proposals' },
   AGENT: { is: 'person', message: 'An agent may not decide. A person decides, on the page of the proposal' },
   SUPPORT_SESSION: { is: 'person', message: 'Support sessions do not decide on proposals' },

@@ -4,6 +4,7 @@ import { appAlias } from './apps.ts'
 import { field } from './field.ts'
 import { Time } from './fields.ts'
 import { Id } from './ids.ts'
+import { DECISION_NOTE_MAX } from './limits.ts'
 import { creating, reading } from './operation.ts'
 import { ACTIONABLE, EVIDENCE_KINDS, PROPOSAL_STATES } from './outcomes.ts'
 import { countedPageInput, countedPageOutput } from './paging.ts'
@@ -31,6 +32,19 @@ const decided = {
   }),
 }
 
+const noted = {
+  ...decided,
+  note: field(
+    z
+      .string()
+      .trim()
+      .max(DECISION_NOTE_MAX)
+      .optional()
+      .describe('Why, for people and for the next run, which reads it as data.'),
+    { label: 'Note', hint: 'Optional. Others see it, and the next run reads it.', rows: 3 },
+  ),
+}
+
 const Reasons = z.array(z.object({ code: ReasonName, message: z.string() }))
 
 /** The only source of what whoever asks may do now: no client computes it. */
@@ -56,6 +70,11 @@ const Proposal = z.object({
     .object({ user_id: z.string().nullable(), name: z.string() })
     .nullable()
     .describe('Who started the run; null: the schedule.'),
+  settings_changed_by: z
+    .array(z.object({ user_id: z.string(), name: z.string() }))
+    .describe(
+      'Who changed the agent’s settings within a day before the run. They may not approve it, either.',
+    ),
   fingerprint: z.string(),
   base_revision_id: z.string(),
   new_revision_id: z.string(),
@@ -79,6 +98,7 @@ const Proposal = z.object({
         .nullable()
         .describe('The grant of the agent that it was decided with.'),
       at: Time,
+      note: z.string().nullable(),
     })
     .nullable(),
   deployment_id: z.string().nullable(),
@@ -203,7 +223,7 @@ export const approveProposal = creating({
   takesIdempotencyKey: true,
   name: 'approveProposal',
   summary: 'Approve a proposal. Its revision becomes the head, and is deployed as any other.',
-  input: z.object(decided),
+  input: z.object(noted),
   output: Proposal,
   command: {
     path: 'apps proposals approve',
@@ -221,7 +241,7 @@ export const denyProposal = creating({
   takesIdempotencyKey: true,
   name: 'denyProposal',
   summary: 'Deny a proposal. The agent does not propose it again until the source has changed there.',
-  input: z.object(decided),
+  input: z.object(noted),
   output: Proposal,
   command: {
     path: 'apps proposals deny',

@@ -420,7 +420,7 @@ const LINES = [
   'db connect orders',
   'db attach orders --url postgres://a:b@127.0.0.1:1/x',
   'db remove orders --yes',
-  'tokens',
+  'tokens list',
   `tokens rotate ${NO_API_TOKEN}`,
   `tokens revoke ${NO_API_TOKEN} --yes`,
   'agents list',

@@ -88,8 +88,20 @@ export const NOTIFICATION_ROWS: Row[] = [
   [
     'notifications integrations',
     0,
-    /^ID +KIND +NAME[^]*\{integration\} +webhook +Receiver +active +http:[^ ]+\/… /,
+    /^ID +KIND +NAME[^]*\{integration\} +webhook +Receiver +active +0 +http:[^ ]+\/… /,
   ],
+  ['notifications integrations pause {integration}', 0, / webhook +Receiver +paused /],
+  ['notifications integrations pause', 5, /requires <integration_id>/],
+  [`notifications integrations pause ${NO('int')}`, 4, /svc notifications integrations/],
+  ['notifications integrations pause {integration} --context ro', 3, /error: /],
+  ['notifications integrations resume {integration}', 0, / webhook +Receiver +active /],
+  ['notifications integrations resume', 5, /requires <integration_id>/],
+  [`notifications integrations resume ${NO('int')}`, 4, /svc notifications integrations/],
+  ['notifications integrations resume {integration} --context ro', 3, /error: /],
+  ['notifications integrations rotate-secret {integration}', 0, /whsec_/],
+  ['notifications integrations rotate-secret', 5, /requires <integration_id>/],
+  [`notifications integrations rotate-secret ${NO('int')}`, 4, /svc notifications integrations/],
+  ['notifications integrations rotate-secret {integration} --context ro', 3, /error: /],
   ['notifications integrations --context ro', 3, /error: /],
   ['notifications integrations --all', 5, /Unknown option for .*: --all/],
   ['notifications connect Second --url -', 0, / webhook +Second +active /, { stdin: '{receiver}/second' }],
@@ -165,6 +177,9 @@ export const NOTIFICATION_LINES = [
   'notifications follows',
   'notifications follow shop --stop',
   'notifications integrations',
+  `notifications integrations pause ${NO('int')}`,
+  `notifications integrations resume ${NO('int')}`,
+  `notifications integrations rotate-secret ${NO('int')}`,
   'notifications connect Third --url https://10.0.0.7/x',
   `notifications disconnect ${NO('int')} --yes`,
   'notifications subscriptions',
@@ -183,6 +198,12 @@ export const NOTIFICATION_LINES = [
 
 const NOT_WORKING = 'only a lost integration refuses: test/walks/integrations.test.ts'
 export const NOTIFICATION_UNTRIED: Record<string, { exits: number[]; because: string }> = {
+  'notifications integrations pause': { exits: [6], because: NOT_WORKING },
+  'notifications integrations resume': { exits: [6], because: NOT_WORKING },
+  'notifications integrations rotate-secret': {
+    exits: [6],
+    because: 'only a lost integration, or none of a webhook, refuses: test/walks/integrations.test.ts',
+  },
   'notifications pause': { exits: [6], because: NOT_WORKING },
   'notifications resume': { exits: [6], because: NOT_WORKING },
   'notifications retry': {

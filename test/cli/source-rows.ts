@@ -52,7 +52,6 @@ export const SOURCE_ROWS: Row[] = [
   ['apps diff shop --patch', 6, /The patch would not be whole/],
   ['apps pull shop {image}', 0, /Nothing to bring in: this folder has all of rev_/],
   ['apps pull shop {bare}', 5, /Nothing says which revision of shop[^]*--base/],
-  ['apps pull shop {image} --base nonsense', 5, /revision_id: must look like rev_/],
   [`apps pull shop {image} --base ${NO_REVISION}`, 4, /svc apps revisions|svc apps list/],
   ['apps pull shop {image} --context scoped', 3, /scopes of this token/],
   // Somebody else pushed in the meantime, and without the files of this folder.

@@ -86,6 +86,7 @@ export const TABLE_ENDINGS = {
   machine_agents: { endsWith: 'the row of its membership' },
   mailed_links: PERSON,
   maintenance_runs: RECORD,
+  maintenance_changes: RECORD,
   maintenance_settings: ORGANIZATION,
   maintenance_slots: RECORD,
   memberships: { endsWith: 'its row' },

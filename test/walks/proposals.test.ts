@@ -6,6 +6,7 @@ import {
   auditLog,
   events,
   findings,
+  maintenanceChanges,
   maintenanceSettings,
   outbox,
   proposals,
@@ -19,6 +20,7 @@ import * as deploy from '../../src/contracts/deployments.ts'
 import { ServiceError } from '../../src/contracts/errors.ts'
 import {
   showAppMaintenance,
+  showMaintenanceSettings,
   showMaintenanceRun,
   showRunEvidence,
   listFindings,
@@ -36,6 +38,7 @@ import {
 } from '../../src/contracts/proposals.ts'
 import { listRevisions, pushRevision } from '../../src/contracts/revisions.ts'
 import { startSupportSession } from '../../src/contracts/support.ts'
+import { priorFindings } from '../../src/cores/agent-tools/prior-findings.ts'
 import { Fenced, sweepMaintenance, type RunKey } from '../../src/cores/maintenance/index.ts'
 import { shipOutbox } from '../../src/cores/outbox.ts'
 import { sweepRevisions } from '../../src/cores/revisions/index.ts'
@@ -92,6 +95,8 @@ afterAll(async () => {
 })
 beforeEach(async () => {
   ;({ alias, id: appId } = await makeMaintainedApp(org!))
+  // Whoever turned it on did so days ago.
+  await system.db.delete(maintenanceChanges)
   await push(TREE)
 })
 
@@ -474,6 +479,49 @@ describe('who decides', () => {
     })
     expect(await refusal(approve(id))).toEqual(['FORBIDDEN', 'REQUESTER'])
     expect(await approve(id, owner)).toMatchObject({ state: 'approved' })
+  })
+
+  test('not whoever changed schedule, model, allowance or switch within a day before the run', async () => {
+    const change = (given: object, by: Call = owner) =>
+      by(updateMaintenanceSettings, { org_id: org!.id, ...given })
+    // What decides nothing about runs makes nobody a requester.
+    await change({ protected_paths: ['never/**'] })
+    expect((await show((await make(as(admin))).id)).settings_changed_by).toEqual([])
+
+    ;({ alias, id: appId } = await makeMaintainedApp(org!))
+    await system.db.delete(maintenanceChanges)
+    await push(TREE)
+    await other!.owner.call(updateMaintenanceSettings, { org_id: other!.id, token_allowance: 190_001 })
+    const changed = await change({ token_allowance: 190_000 }, as(admin))
+    expect(Date.parse(changed.you_decide_from!) - system.clock.now().getTime()).toBeGreaterThan(82_000_000)
+    expect((await owner(showMaintenanceSettings, { org_id: org!.id })).you_decide_from).toBeNull()
+    const { id } = await make()
+    expect(await show(id)).toMatchObject({ settings_changed_by: [{ name: admin!.name }] })
+    expect(await refusal(approve(id))).toEqual(['FORBIDDEN', 'REQUESTER'])
+    expect(await approve(id, owner)).toMatchObject({ state: 'approved' })
+    // The other admins are told, and not whoever did it.
+    const told = await system.db
+      .select({ actor: outbox.actorId, type: outbox.type })
+      .from(outbox)
+      .where(and(eq(outbox.orgId, org!.id), eq(outbox.type, 'org.maintenance.changed')))
+    expect(told.map(({ actor }) => actor)).toContain(admin!.userId)
+    await change({ token_allowance: 200_000 })
+  })
+
+  test('with a note, which people see and the next run reads as data', async () => {
+    const { id } = await make()
+    const given = { ...(await asked(id)), note: ' Needs a test.\u001b[2J password=hunter2 ' }
+    expect(await as(admin)(denyProposal, given)).toMatchObject({
+      decided: { approved: false, note: 'Needs a test. password=[hidden]' },
+    })
+    expect(await refusal(as(admin)(denyProposal, { ...given, note: 'x'.repeat(501) }))).toEqual([
+      'INVALID_REQUEST',
+      'note',
+    ])
+    const { result } = await priorFindings(agent as never, { orgId: org!.id, appId } as never, {})
+    expect(result.findings).toMatchObject([
+      { state: 'quiet', decision: { approved: false, note: 'Needs a test. password=[hidden]' } },
+    ])
   })
 
   test('nobody below admin, and nobody of another organization', async () => {

@@ -49,8 +49,8 @@ afterAll(async () => {
 
 const owner: Call = (...given) => org!.owner.call(...given)
 const as = (person: Person | undefined): Call => system.as({ token: person!.token, organization: org!.id })
-const push = (alias: string, files: Record<string, string>) =>
-  owner(pushRevision, { alias, body: archiveOf(files) })
+const push = (alias: string, files: Record<string, string>, replace?: string) =>
+  owner(pushRevision, { alias, body: archiveOf(files), ...(replace && { replace }) } as never)
 
 /** By whom the run was started, who builds the app, and the revision that is only proposed. */
 async function propose() {
@@ -134,7 +134,7 @@ test('once it is approved, or somebody has pushed the same, it is a revision as 
   expect(same.id).toBe(pushed.revision)
   for (const { alias, revision } of [approved, pushed]) {
     // Also when something else is the head since.
-    await push(alias, { 'total.js': OLD })
+    await push(alias, { 'total.js': OLD }, 'true')
     await as(builder)(createDeployment, { alias, revision_id: revision })
     expect((await as(builder)(listRevisions, { alias })).revisions.map(({ id }) => id)).toContain(revision)
   }

@@ -1,4 +1,4 @@
-import { and, desc, eq } from '../../../db/drizzle.ts'
+import { and, desc, eq, sql } from '../../../db/drizzle.ts'
 import { findings } from '../../../db/schema.ts'
 import { fitRows } from './fit-rows.ts'
 import type { ReadingTool } from './tool.ts'
@@ -14,6 +14,11 @@ export const priorFindings: ReadingTool<'prior_findings'> = async ({ db }, run) 
       summary: findings.summary,
       location: findings.location,
       state: findings.state,
+      decision: sql<{ approved: boolean; note: string } | null>`(
+        select json_build_object('approved', p.state <> 'denied', 'note', p.decision_note) from proposals p
+        where p.org_id = ${findings.orgId} and p.app_id = ${findings.appId} and p.fingerprint = ${findings.fingerprint}
+          and p.decision_note is not null
+        order by p.id desc limit 1)`,
     })
     .from(findings)
     .where(and(eq(findings.orgId, run.orgId), eq(findings.appId, run.appId)))

@@ -1,4 +1,5 @@
 /** What the maintenance core exports. */
+export { readChangers } from './record-change.ts'
 export { claimRun, hasQueuedRun } from './claim-run.ts'
 export { dispatchSlots } from './dispatch-slots.ts'
 export { endRun, endUnconfigured, expireRuns, STOPPED_STEP, type RunEnding } from './end-run.ts'

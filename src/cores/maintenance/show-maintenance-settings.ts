@@ -1,20 +1,22 @@
 import type { Handle } from '../../../db/connect.ts'
 import { and, count, eq } from '../../../db/drizzle.ts'
 import { appMaintenance } from '../../../db/schema.ts'
+import type { Clock } from '../dependencies.ts'
 import { read, type Verb } from '../verb.ts'
+import { decidesFrom } from './record-change.ts'
 import { readSettings, type Settings, type WithMaintenanceModels } from './settings-rows.ts'
 
 export const showMaintenanceSettings: Verb<'showMaintenanceSettings', WithMaintenanceModels> = read(
-  async ({ db, orgId, maintenanceModels }) => {
-    return presentSettings(db, await readSettings(db, orgId), { maintenanceModels })
-  },
+  async ({ db, clock, orgId, userId, maintenanceModels }) =>
+    presentSettings(db, await readSettings(db, orgId), { maintenanceModels, clock, userId }),
 )
 
 export async function presentSettings(
   db: Handle,
   settings: Settings,
-  { maintenanceModels }: WithMaintenanceModels,
+  { maintenanceModels, clock, userId }: WithMaintenanceModels & { clock: Clock; userId: string },
 ) {
+  const from = await decidesFrom(db, settings.orgId, userId, clock())
   const [on] = await db
     .select({ n: count() })
     .from(appMaintenance)
@@ -32,5 +34,6 @@ export async function presentSettings(
     mcp_decisions: settings.mcpDecisions,
     next_run_at: settings.nextSlotAt?.toISOString() ?? null,
     apps_enabled: on!.n,
+    you_decide_from: from?.toISOString() ?? null,
   }
 }

@@ -7,17 +7,19 @@ import { write, type Verb } from '../verb.ts'
 import { presentAppMaintenance } from './app-maintenance.ts'
 import { stopRuns } from './end-run.ts'
 import { requireAppMaintenance } from './maintenance-access.ts'
+import { recordChange } from './record-change.ts'
 import { lockSettings, lockSwitch, maintenanceOff } from './settings-rows.ts'
 
 export const updateAppMaintenance: Verb<'updateAppMaintenance', WithDirectory> = write(
   { author: 'admin', audit: ['maintenance.app_switched_on', 'maintenance.app_switched_off'] },
-  async ({ tx, clock, orgId, principal, directory, audit }, { alias, enabled }) => {
+  async ({ tx, clock, orgId, member, principal, directory, audit }, { alias, enabled }) => {
     const found = await requireAppMaintenance({ directory }, tx, principal, alias)
     const settings = await lockSettings(tx, orgId, 'share')
     if (!settings.enabled) throw maintenanceOff()
     const wasEnabled = (await lockSwitch(tx, found.app, 'update'))?.enabled ?? false
     if (enabled !== wasEnabled) {
       await setSwitch(tx, clock, found.app, enabled)
+      await recordChange(tx, clock, member, found.app.id)
       await audit(enabled ? 'maintenance.app_switched_on' : 'maintenance.app_switched_off', alias)
     }
     return presentAppMaintenance(tx, { ...found, settings }, clock())

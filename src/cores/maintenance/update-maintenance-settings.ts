@@ -12,6 +12,7 @@ import { requireRole, type MemberPrincipal } from '../principal.ts'
 import { nextDueAt, problemsWithCron } from '../schedule.ts'
 import { write, type Verb } from '../verb.ts'
 import { stopRuns } from './end-run.ts'
+import { recordChange } from './record-change.ts'
 import { presentSettings } from './show-maintenance-settings.ts'
 import {
   lockSettings,
@@ -37,7 +38,8 @@ export const updateMaintenanceSettings: Verb<'updateMaintenanceSettings', WithMa
     if (before.enabled && !after.enabled) await turnAppsOff(tx, clock, after.orgId)
     else if (after.model !== before.model) await changeWaiting(tx, after)
     await recordChanges(tx, clock, member, before, after)
-    return presentSettings(tx, after, { maintenanceModels })
+    if (decidesRuns(before, after)) await recordChange(tx, clock, member, null)
+    return presentSettings(tx, after, { maintenanceModels, clock, userId: member.userId })
   },
 )
 
@@ -142,6 +144,12 @@ async function turnAppsOff(tx: Transaction, clock: Clock, orgId: string): Promis
     .where(and(eq(appMaintenance.orgId, orgId), eq(appMaintenance.enabled, true)))
   await stopRuns(tx, clock, { orgId, reason: 'ORGANIZATION_SWITCHED_OFF' })
 }
+
+/** When a run is made, by what, and with how much. */
+const decidesRuns = (before: Settings, after: Settings): boolean =>
+  (['enabled', 'model', 'nightlyCron', 'timezone', 'tokenAllowance'] as const).some(
+    (name) => before[name] !== after[name],
+  )
 
 async function recordChanges(
   tx: Transaction,

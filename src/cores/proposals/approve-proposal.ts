@@ -10,7 +10,7 @@ import { announceDecision, auditDecision, decidedBy } from './record-decision.ts
 
 export const approveProposal: Verb<'approveProposal', WithDirectory> = write(
   { by: 'principal' },
-  async (context, { alias, proposal_id, diff_sha256 }) => {
+  async (context, { alias, proposal_id, diff_sha256, note }) => {
     const { tx, clock, principal } = context
     const { app, principal: member, viewing } = await lockDecider(tx, context, principal, alias)
     // As whoever pushes: the head is the same until the end.
@@ -24,7 +24,7 @@ export const approveProposal: Verb<'approveProposal', WithDirectory> = write(
       state: 'approved',
       deploymentId,
       changedAt: clock(),
-      ...(await decidedBy(tx, clock, member)),
+      ...(await decidedBy(tx, clock, member, note)),
     })
     await moveHead(tx, clock, key, proposal.newRevisionId)
     const decided = { alias, principal: member, proposal: approved }

@@ -4,10 +4,10 @@ import { PROPOSAL_ACTIONS, reasonsToTell } from '../../contracts/proposal-decisi
 import { decisionFor, reasonsAgainst, type Decider } from './decide.ts'
 
 const AUTHOR = 'run:exec_1'
-const proposal = (state: ProposalState, requestedById: string | null = null) => ({
+const proposal = (state: ProposalState, requester: string | null = null) => ({
   state,
   authorId: AUTHOR,
-  requestedById,
+  requesterIds: requester === null ? [] : [requester],
 })
 const LINK = { isOn: true, mcpDecisions: 'link' } as const
 const DIRECT = { isOn: true, mcpDecisions: 'direct' } as const

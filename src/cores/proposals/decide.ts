@@ -21,8 +21,8 @@ export type Decider = {
 export type Decidable = {
   readonly state: ProposalState
   readonly authorId: string
-  /** Null: the schedule. */
-  readonly requestedById: string | null
+  /** Who started the run, and who changed its settings within a day before. Nobody: the schedule. */
+  readonly requesterIds: readonly string[]
 }
 
 /** Of the organization's settings. */
@@ -46,8 +46,8 @@ export function reasonsAgainst(
   return wrongState === undefined ? reasons : [...reasons, wrongState]
 }
 
-const hasAsked = ({ userId, machineUserIds }: Decider, { requestedById }: Decidable): boolean =>
-  requestedById !== null && (requestedById === userId || machineUserIds.has(requestedById))
+const hasAsked = ({ userId, machineUserIds }: Decider, { requesterIds }: Decidable): boolean =>
+  requesterIds.some((id) => id === userId || machineUserIds.has(id))
 
 /** Denying, and applying a change anew that somebody else is then to approve, need no second person. */
 const deploys = (action: ProposalAction, { state }: Decidable): boolean =>

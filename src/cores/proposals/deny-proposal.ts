@@ -7,7 +7,7 @@ import { announceDecision, auditDecision, decidedBy } from './record-decision.ts
 
 export const denyProposal: Verb<'denyProposal', WithDirectory> = write(
   { by: 'principal' },
-  async (context, { alias, proposal_id, diff_sha256 }) => {
+  async (context, { alias, proposal_id, diff_sha256, note }) => {
     const { tx, clock, principal } = context
     const { app, principal: member, viewing } = await lockDecider(tx, context, principal, alias)
     const proposal = await lockProposal(tx, app, proposal_id)
@@ -15,7 +15,7 @@ export const denyProposal: Verb<'denyProposal', WithDirectory> = write(
     const denied = await changeProposal(tx, proposal, {
       state: 'denied',
       changedAt: clock(),
-      ...(await decidedBy(tx, clock, member)),
+      ...(await decidedBy(tx, clock, member, note)),
     })
     await setFinding(tx, denied, 'quiet')
     const decided = { alias, principal: member, proposal: denied }

@@ -18,6 +18,7 @@ export const LISTED = {
   title: proposals.title,
   requestedById: proposals.requestedById,
   requestedBy: proposals.requestedBy,
+  changedBy: proposals.changedBy,
   fingerprint: proposals.fingerprint,
   baseRevisionId: proposals.baseRevisionId,
   newRevisionId: proposals.newRevisionId,
@@ -32,6 +33,7 @@ export const LISTED = {
   decidedGrantId: proposals.decidedGrantId,
   decidedAgent: proposals.decidedAgent,
   decidedAt: proposals.decidedAt,
+  decisionNote: proposals.decisionNote,
   deploymentId: proposals.deploymentId,
   undoneBy: proposals.undoneBy,
   createdAt: proposals.createdAt,
@@ -90,10 +92,15 @@ export async function setFinding(
 /** The principal that made it: nobody can sign in as one. */
 const authorIdOf = ({ executionId }: Pick<Proposal, 'executionId'>): string => `run:${executionId}`
 
-export const decidableOf = (row: Pick<Proposal, 'state' | 'executionId' | 'requestedById'>): Decidable => ({
+export const decidableOf = (
+  row: Pick<Proposal, 'state' | 'executionId' | 'requestedById' | 'changedBy'>,
+): Decidable => ({
   state: row.state,
   authorId: authorIdOf(row),
-  requestedById: row.requestedById,
+  requesterIds: [
+    ...(row.requestedById === null ? [] : [row.requestedById]),
+    ...row.changedBy.map(({ id }) => id),
+  ],
 })
 
 export type Viewing = {
@@ -114,6 +121,7 @@ export function presentProposal(row: ListedProposal, { alias, who, readsSource, 
     author: AUTHOR,
     execution_id: row.executionId,
     requested_by: row.requestedBy === null ? null : { user_id: row.requestedById, name: row.requestedBy },
+    settings_changed_by: row.changedBy.map(({ id, name }) => ({ user_id: id, name })),
     fingerprint: row.fingerprint,
     base_revision_id: row.baseRevisionId,
     new_revision_id: row.newRevisionId,
@@ -142,5 +150,6 @@ function presentDecided(row: ListedProposal) {
     token: row.decidedTokenId === null ? null : { id: row.decidedTokenId, name: row.decidedToken },
     agent: row.decidedGrantId === null ? null : { id: row.decidedGrantId, name: row.decidedAgent },
     at: row.decidedAt.toISOString(),
+    note: row.decisionNote,
   }
 }

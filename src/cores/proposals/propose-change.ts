@@ -27,7 +27,7 @@ import {
   wasDenied,
   type WithDataKeys,
 } from '../findings/index.ts'
-import { readSettings, underLease, type Run, type RunKey } from '../maintenance/index.ts'
+import { readChangers, readSettings, underLease, type Run, type RunKey } from '../maintenance/index.ts'
 import { recordEvent } from '../outbox.ts'
 import {
   findHead,
@@ -293,6 +293,7 @@ async function saveProposal(
     state: 'ready' as const,
     requestedById: run.requestedById,
     requestedBy: run.requestedBy,
+    changedBy: await readChangers(tx, run),
     createdAt: now,
     changedAt: now,
   }

@@ -2,14 +2,23 @@
 import type { Transaction } from '../../../db/connect.ts'
 import { and, eq } from '../../../db/drizzle.ts'
 import { apiTokens, platformAccessGrants } from '../../../db/schema.ts'
+import { maskSecrets } from '../../contracts/mask-secrets.ts'
+import { plainText } from '../../contracts/plain-text.ts'
 import type { Clock } from '../dependencies.ts'
 import { recordAudit } from '../record-audit.ts'
 import { recordEvent } from '../outbox.ts'
 import type { MemberPrincipal } from '../principal.ts'
 import type { Proposal } from './proposal-rows.ts'
 
-export async function decidedBy(tx: Transaction, clock: Clock, principal: MemberPrincipal) {
+export async function decidedBy(
+  tx: Transaction,
+  clock: Clock,
+  principal: MemberPrincipal,
+  note: string | undefined,
+) {
+  const written = maskSecrets(plainText(note ?? '')).trim()
   return {
+    decisionNote: written === '' ? null : written,
     decidedById: principal.userId,
     decidedBy: principal.userName,
     decidedVia: principal.entryPoint,

@@ -130,6 +130,7 @@ async function deployAgain(
     decidedGrantId: null,
     decidedAgent: null,
     decidedAt: null,
+    decisionNote: null,
     changedAt: clock(),
   })
 }

@@ -9,8 +9,8 @@ import {
 } from '../../../contracts/maintenance.ts'
 import { RULES_MODEL, RUN_REASONS } from '../../../contracts/outcomes.ts'
 import { PROTECTED_CLASS_NAMES, PROTECTED_CLASSES } from '../../../contracts/protected-classes.ts'
-import { button, card } from '../../../pages/parts.ts'
-import { badge, emptyState, listCard, pair, time } from '../../components.ts'
+import { button, card, notice } from '../../../pages/parts.ts'
+import { badge, emptyState, exactTime, listCard, pair, time } from '../../components.ts'
 import { createRoutes, hasRole, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { formOf, submit, type Refused } from '../../fields.ts'
 import { actAndReturn } from '../../flash.ts'
@@ -54,7 +54,8 @@ async function showSettings(c: PageContext, refused?: Refused) {
       proposes a change. A person decides.`,
     actions: mayChange && settings.enabled && turnOff(c),
     status: statusOf(refused?.problem),
-    body: html`${!settings.enabled && !mayChange && emptyState('Off', 'An owner or admin can turn it on.')}
+    body: html`${mayChange && settings.you_decide_from !== null && notice('info', html`<p>You changed these settings. What runs propose until ${exactTime(settings.you_decide_from)}, another owner or admin approves.</p>`)}
+      ${!settings.enabled && !mayChange && emptyState('Off', 'An owner or admin can turn it on.')}
       ${(settings.enabled || usage.runs > 0) && usageParts(usage)}
       ${mayChange ? settingsForm(c, settings, refused) : settingsFacts(settings)}
       ${settings.enabled && apps && appList(c, apps)}

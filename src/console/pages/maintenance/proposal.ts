@@ -19,6 +19,7 @@ import {
 import { button, card, linkButton, notice, type Content } from '../../../pages/parts.ts'
 import { badge, copyable, exactTime, pair, time } from '../../components.ts'
 import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.ts'
+import { formOf } from '../../fields.ts'
 import { actAndReturn } from '../../flash.ts'
 import { plural } from '../../format.ts'
 import { confirmDialog, form, text } from '../../forms.ts'
@@ -146,6 +147,8 @@ function diffPart(
   })
 }
 
+const NOTE = formOf(denyProposal, ['note'])
+
 /** What the reader may do is the gateway's word; nothing is computed here. */
 function decisionCard(c: PageContext, one: ProposalDetails) {
   const { decision, decided } = one
@@ -162,7 +165,7 @@ function decisionCard(c: PageContext, one: ProposalDetails) {
       ${
         (mayApprove || mayDeny || mayRetry) &&
         html`<div class="actions">
-          ${mayApprove && decide(c, one, 'approve', button('Approve'))}
+          ${mayApprove && decide(c, one, 'approve', html`${NOTE.show().field('note', { id: 'approve-note' })}${button('Approve')}`)}
           ${mayRetry && decide(c, one, 'retry', button('Retry'))}
           ${
             mayDeny &&
@@ -172,13 +175,13 @@ function decisionCard(c: PageContext, one: ProposalDetails) {
               title: 'Deny this proposal?',
               action: `${pathOf(c)}/deny`,
               text: 'The agent does not propose it again until the source has changed there.',
-              fields: diffField(one),
+              fields: html`${diffField(one)}${NOTE.show().field('note', { id: 'deny-note' })}`,
               submit: 'Deny',
             })
           }
         </div>`
       }
-      <p class="note">Only ${decision.required_roles.map((role) => `${role}s`).join(' and ')} may approve it, and never whoever started the run.</p>`,
+      <p class="note">Only ${decision.required_roles.map((role) => `${role}s`).join(' and ')} may approve it, and never whoever started the run or changed the agent’s settings within a day before it.</p>`,
   )
 }
 
@@ -191,9 +194,10 @@ const VIA = {
 
 const decidedText = (
   { state, deployment_id, app }: ProposalDetails,
-  { approved, by, via, token, agent, at }: NonNullable<ProposalDetails['decided']>,
+  { approved, by, via, token, agent, at, note }: NonNullable<ProposalDetails['decided']>,
 ) =>
   html`<p>${approved ? 'Approved' : 'Denied'} by <strong>${by}</strong> ${VIA[via]}${token && html`, with the API token <strong>${token.name ?? token.id}</strong>`}${agent && html`, by the agent <strong>${visibleWords(agent.name ?? agent.id)}</strong>`}, ${exactTime(at)}.</p>
+    ${note !== null && html`<p class="written">${visibleText(note)}</p>`}
     ${deployment_id !== null && html`<p>${proposalBadge(state)} <a href="${deploymentPath(app, deployment_id)}">Deployment ${deployment_id.slice(-6)}</a></p>`}`
 
 /** What is decided on is what was on the page: another diff is refused. */
@@ -239,6 +243,7 @@ function detailsCard(c: PageContext, app: App, one: ProposalDetails) {
     html`<dl class="pairs">
       ${pair('Run', html`<a href="${runPath(alias, one.execution_id)}">${shortId(one.execution_id)}</a>`)}
       ${pair('Requested by', one.requested_by?.name ?? 'The schedule')}
+      ${one.settings_changed_by.length > 0 && pair('Settings changed by', one.settings_changed_by.map(({ name }) => name).join(', '))}
       ${pair('Base', revision(one.base_revision_id, sourcePath(alias, { revision: one.base_revision_id })))}
       ${pair('Proposed', revision(one.new_revision_id, diffPath(alias, one.new_revision_id, one.base_revision_id)))}
       ${pair('SHA-256 of the diff', html`<code class="long">${one.diff_sha256}</code>`)}
@@ -257,14 +262,15 @@ async function downloadPatch(c: PageContext) {
 }
 
 const lookedAt = (c: PageContext) => ({ ...keyOf(c), diff_sha256: text(c.get('form'), 'diff_sha256') })
+const withNote = (c: PageContext) => ({ ...lookedAt(c), ...NOTE.read(c.get('form')) })
 
 const approve = (c: PageContext) =>
   actAndReturn(c, pathOf(c), 'Approved. It is deployed by the next runner.', () =>
-    sessionOf(c).call(approveProposal, lookedAt(c)),
+    sessionOf(c).call(approveProposal, withNote(c)),
   )
 
 const deny = (c: PageContext) =>
-  actAndReturn(c, pathOf(c), 'Denied.', () => sessionOf(c).call(denyProposal, lookedAt(c)))
+  actAndReturn(c, pathOf(c), 'Denied.', () => sessionOf(c).call(denyProposal, withNote(c)))
 
 const retry = (c: PageContext) =>
   actAndReturn(

@@ -102,6 +102,7 @@ const FOR_ADMINS = [
   { pattern: 'org.support_access.*', key: 'support_access' },
   { pattern: 'org.integration.*', key: 'integrations' },
   { pattern: 'org.disk_quota.*', key: 'disk_quota' },
+  { pattern: 'org.maintenance.*', key: 'maintenance' },
   { pattern: 'org.delivery.*', key: 'deliveries', timing: 'hourly' },
 ] as const satisfies readonly { pattern: string; key: string; timing?: Timing }[]
 
