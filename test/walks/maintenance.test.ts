@@ -400,6 +400,17 @@ describe('runs that people start', () => {
     expect(await start()).toMatchObject({ status: 'queued' })
   })
 
+  test('with another model need not wait for those of the one before', async () => {
+    const { org, app, by } = await maintained()
+    const start = () => by(startMaintenanceRun, { alias: app.alias })
+    await start()
+    await endAs(system, await claimNextRun(system), 'found_nothing')
+    await expect(start()).rejects.toMatchObject({ code: 'CONFLICT' })
+    // As if another one had been chosen then: of that one there is none.
+    await system.db.update(maintenanceRuns).set({ model: 'another' }).where(eq(maintenanceRuns.orgId, org.id))
+    expect(await start()).toMatchObject({ status: 'queued' })
+  })
+
   test('waiting for a run answers when its status has changed', async () => {
     const { app, by } = await maintained()
     const { execution_id } = await by(startMaintenanceRun, { alias: app.alias })

@@ -1,6 +1,6 @@
-/** The time between runs that people start, from start to start. Nightly ones neither count nor wait. */
+/** The time between runs that people start, from start to start, of each model. Nightly ones neither count nor wait. */
 import type { Handle } from '../../../db/connect.ts'
-import { and, gt, inArray, isNotNull, isNull, max, not, or } from '../../../db/drizzle.ts'
+import { and, eq, gt, inArray, isNotNull, isNull, max, not, or } from '../../../db/drizzle.ts'
 import { maintenanceRuns } from '../../../db/schema.ts'
 import { outcomeOf, TERMINAL_CODES } from '../../contracts/outcomes.ts'
 import { isRunOfApp } from './run-rows.ts'
@@ -23,7 +23,7 @@ const HOUR_MS = 60 * 60 * 1000
 export async function manualRunFrom(
   db: Handle,
   app: { orgId: string; id: string },
-  { cooldownHours }: Settings,
+  { cooldownHours, model }: Settings,
   now: Date,
 ): Promise<Date | undefined> {
   const coolMs = cooldownHours * HOUR_MS
@@ -34,6 +34,8 @@ export async function manualRunFrom(
       and(
         isRunOfApp(app),
         isNotNull(maintenanceRuns.requestedById),
+        // Another model may be tried at once.
+        model === null ? undefined : eq(maintenanceRuns.model, model),
         or(inArray(maintenanceRuns.terminalCode, COMPLETED), HAS_SPENT),
         gt(maintenanceRuns.startedAt, new Date(now.getTime() - coolMs)),
       ),
