@@ -72,6 +72,8 @@ beforeAll(async () => {
       SVC_ADMIN_EMAIL: EMAIL,
       SVC_ADMIN_PASSWORD: PASSWORD,
       QUESTIONS_PER_DAY: '9',
+      // Assistants of the tests come from addresses of their own.
+      TRUSTED_PROXIES: '127.0.0.1',
       ...NOTIFICATION_SETTINGS,
     },
   })
