@@ -1,8 +1,22 @@
 /**
- * What ends for good, by a row of its own, and which of these ends each kind of credential. Closed: whoever ends one says its
- * kind, and what ends it again after the database has lost that has a row for each.
+ * What ends by a row of its own, or becomes less, and which of these ends each kind of credential. Closed: whoever ends one
+ * says its kind, and what ends it again after the database has lost that has a row for each.
  */
 import type { CredentialKind } from './credential-kinds.ts'
+
+/** A right that is less than before and can be given again, with its name in the audit trail. */
+const NARROWED_KINDS = {
+  role: 'role of member',
+  organization: 'switches of organization',
+  client_block: 'blocked client',
+  client_activity: 'switched-off client',
+  data_source: 'narrowed data source',
+  app_member: 'member of app',
+  integration: 'switched-off integration',
+  machine_agent_expiry: 'expiry of machine agent',
+} as const
+
+export type NarrowedKind = keyof typeof NARROWED_KINDS
 
 /** With its name in the audit trail. In the order in which they end again: a credential before the grant that ended with it. */
 export const ENDED_KINDS = {
@@ -20,7 +34,10 @@ export const ENDED_KINDS = {
   app_token: 'token of an app',
   app_token_rotated: 'rotated token of an app',
   service_account: 'service account of an app',
+  identity_provider: 'identity provider',
   grant: 'agent',
+  grant_narrowed: 'narrowed agent',
+  ...NARROWED_KINDS,
 } as const
 
 export type EndedKind = keyof typeof ENDED_KINDS

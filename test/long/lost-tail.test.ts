@@ -14,8 +14,8 @@ import { readMigrations } from '../../db/read-migrations.ts'
 import { createAppToken, revokeAppToken, rotateAppToken } from '../../src/contracts/app-tokens.ts'
 import { createApp } from '../../src/contracts/apps.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
-import { revokeGrant } from '../../src/contracts/grants.ts'
-import { removeMember } from '../../src/contracts/members.ts'
+import { blockOauthClient, revokeGrant } from '../../src/contracts/grants.ts'
+import { changeMemberRole, removeMember } from '../../src/contracts/members.ts'
 import { pushLogs } from '../../src/contracts/logs.ts'
 import { changePassword, whoAmI } from '../../src/contracts/people.ts'
 import { signInWithPassword, signOut } from '../../src/contracts/sessions.ts'
@@ -107,10 +107,11 @@ type ListeningProcess = Process & { readonly origin: string }
 /** Everything of one organization that can be used, each with how to end it. */
 async function furnish(system: ListeningProcess) {
   const org = await makeOrganization(system)
-  const [leaver, signer, changer] = [
+  const [leaver, signer, changer, lowered] = [
     await makeMember(system, org, 'viewer'),
     await makeMember(system, org, 'viewer'),
     await makeMember(system, org, 'viewer'),
+    await makeMember(system, org, 'admin'),
   ]
   const alias = unique('shop')
   await org.owner.call(createApp, { alias, name: 'Shop' })
@@ -126,6 +127,8 @@ async function furnish(system: ListeningProcess) {
   const cli = await signInCli(system, org, org.owner)
   const client = await preRegistered(system)
   const grant = await newAssistant(system, client).connect(org.owner)
+  const blocked = await preRegistered(system)
+  const ofBlocked = await newAssistant(system, blocked).connect(org.owner)
 
   const statusOf = (answer: Promise<unknown>): Promise<string> =>
     answer.then(
@@ -149,7 +152,13 @@ async function furnish(system: ListeningProcess) {
     appToken: await pushing(app.token, at),
     rotatedAppToken: await pushing(rotatedApp.token, at),
     cliLogin: await as(cli.access, at),
-    ...(at.origin !== undefined && { grant: await mcp(grant.access, at.origin) }),
+    ...(at.origin !== undefined && {
+      grant: await mcp(grant.access, at.origin),
+      grantOfBlockedClient: await mcp(ofBlocked.access, at.origin),
+    }),
+    loweredRole: await statusOf(
+      at.as({ token: lowered.token, organization: org.id })(listAudit, { org_id: org.id }),
+    ),
     tokenOfMember: await as(theirs.token, at),
     password: await statusOf(at.as()(signInWithPassword, { email: changer.email, password: PASSWORD })),
   })
@@ -161,6 +170,8 @@ async function furnish(system: ListeningProcess) {
     await owner(revokeAppToken, { alias, token_id: app.id })
     await owner(revokeGrant, { grant_id: grant.grantId })
     await owner(removeMember, { org_id: org.id, user_id: leaver.userId })
+    await owner(changeMemberRole, { org_id: org.id, user_id: lowered.userId, role: 'viewer' })
+    await owner(blockOauthClient, { client_id: blocked.clientId, blocked: true })
     const change = { current_password: PASSWORD, new_password: newPassword, end_api_tokens: false }
     await by.as({ token: changer.token })(changePassword, change)
     const login = await renew(by, cli.refresh)

@@ -19,7 +19,7 @@ test.each(Object.keys(CREDENTIAL_KINDS) as CredentialKind[])(
 )
 
 test.each(Object.keys(ENDED_KINDS))('%s is recorded by whoever ends it', (kind) => {
-  const recording = new RegExp(`recordEnding\\(\\s*tx,\\s*'${kind}'`)
+  const recording = new RegExp(`record(?:Ending|Narrowing)\\(\\s*tx,\\s*'${kind}'`)
   const by = sources().filter(({ path, text }) => recording.test(text) && !path.endsWith('end-again.ts'))
   expect(by.map(({ path }) => path)).not.toEqual([])
 })

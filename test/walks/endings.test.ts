@@ -1,5 +1,5 @@
 /** Rights that end: with the membership, with the role, with the token they were made with; and none comes back. */
-import { and, eq, isNull } from 'drizzle-orm'
+import { and, eq, isNull, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
 import { connect, type Connection } from '../../db/connect.ts'
 import {
@@ -18,8 +18,10 @@ import {
   setAppMember,
   showApp,
 } from '../../src/contracts/apps.ts'
+import { listAudit } from '../../src/contracts/audit.ts'
 import { createCheck } from '../../src/contracts/checks.ts'
 import { setDataSourceExposure } from '../../src/contracts/data-sources.ts'
+import { ENDED_KINDS } from '../../src/contracts/endings.ts'
 import { blockOauthClient } from '../../src/contracts/grants.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import { listLogs } from '../../src/contracts/logs.ts'
@@ -51,6 +53,8 @@ import {
 } from '../../src/contracts/sessions.ts'
 import { createTicket, listTickets } from '../../src/contracts/tickets.ts'
 import { createApiToken, revokeApiToken, rotateApiToken, validateToken } from '../../src/contracts/tokens.ts'
+import { endLost, type Ending } from '../../src/cores/endings/index.ts'
+import { addEndingKeeper } from '../../src/cores/record-ending.ts'
 import { signInWithProvider } from '../../src/cores/identity/index.ts'
 import {
   newAssistant,
@@ -73,6 +77,7 @@ import {
   type Org,
   type Person,
 } from '../support/make.ts'
+import { NARROWINGS } from '../support/narrowings.ts'
 import { OPERATOR_TOKEN } from '../support/system.ts'
 import { TABLE_ENDINGS, type EndingTable } from '../support/table-endings.ts'
 
@@ -184,6 +189,52 @@ describe('every table is declared, and what is declared to end with a membership
     expect(await person.call(whoAmI, {})).toMatchObject({ organization: { id: org.id }, role: 'admin' })
     expect(await alive()).toEqual([])
   })
+})
+
+describe('what became less stays less when the database has lost that, until somebody gives it again', () => {
+  const kinds = Object.keys(NARROWINGS) as (keyof typeof NARROWINGS)[]
+
+  test.each(kinds)('%s', async (kind) => {
+    const [mine, theirs] = [await makeOrganization(system), await makeOrganization(system)]
+    const [one, two] = [await NARROWINGS[kind](system, mine), await NARROWINGS[kind](system, theirs)]
+    const before = { one: await one.read(), two: await two.read() }
+    const kept: Ending[] = []
+    const leave = addEndingKeeper(system.db, {
+      async committing(endings) {
+        kept.push(...endings)
+        return async () => {}
+      },
+    })
+    await one.narrow()
+    leave()
+    const narrowed = await one.read()
+    expect(narrowed).not.toEqual(before.one)
+    const end = () => endLost({ db: system.db, clock: () => system.clock.now() }, kept)
+    // The database has it, and so nothing is done again.
+    expect(await end()).toBe(0)
+
+    await one.lose()
+    await loseVersions(kind)
+    expect(await one.read()).toEqual(before.one)
+    expect(await end()).toBeGreaterThan(0)
+    expect(await one.read()).toEqual(narrowed)
+    const trail = async (of: Org) =>
+      (await of.owner.call(listAudit, { org_id: of.id, action: 'access.ended_again' })).audit
+    const found = await trail(mine)
+    expect(found.map(({ subject }) => subject)).toContainEqual(expect.stringContaining(ENDED_KINDS[kind]))
+    expect(await end()).toBe(0)
+    expect([await two.read(), await trail(theirs)]).toEqual([before.two, []])
+
+    if (!one.widen) return
+    await one.widen()
+    expect(await end()).toBe(0)
+    expect(await one.read()).toEqual(before.one)
+    expect(await trail(mine)).toEqual(found)
+  })
+
+  /** Those of this kind were changed for the first time by what is lost. */
+  const loseVersions = (kind: string) =>
+    system.db.execute(sql`delete from installation_facts where name like ${`right:${kind}:%`}`)
 })
 
 describe('an invitation', () => {

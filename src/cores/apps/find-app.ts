@@ -72,6 +72,12 @@ export function requireMaintainer(appRole: EffectiveAppRole | null): void {
 export const hasAppMemberKey = (orgId: string, appId: string, userId: string) =>
   and(eq(appMembers.orgId, orgId), eq(appMembers.appId, appId), eq(appMembers.userId, userId))
 
+/** By whom and of which app, as what is counted has it. */
+export const appMemberRight = (orgId: string, appId: string, userId: string) => ({
+  orgId,
+  id: `${appId} ${userId}`,
+})
+
 const orgId = sql.placeholder('orgId')
 const appId = sql.placeholder('appId')
 const userId = sql.placeholder('userId')

@@ -2,8 +2,9 @@ import { and, eq } from '../../../db/drizzle.ts'
 import { appMembers } from '../../../db/schema.ts'
 import { notFound } from '../../contracts/errors.ts'
 import { memberKey, type WithDirectory } from '../directory/index.ts'
+import { recordNarrowing } from '../right-versions.ts'
 import { write, type Verb } from '../verb.ts'
-import { hasAppMemberKey, requireApp, requireMaintainer } from './find-app.ts'
+import { appMemberRight, hasAppMemberKey, requireApp, requireMaintainer } from './find-app.ts'
 
 export const removeAppMember: Verb<'removeAppMember', WithDirectory> = write(
   { audit: 'app.member_removed' },
@@ -20,6 +21,7 @@ export const removeAppMember: Verb<'removeAppMember', WithDirectory> = write(
       .where(and(hasAppMemberKey(orgId, app.id, user_id), eq(appMembers.membershipId, membershipId)))
       .returning({ role: appMembers.role })
     if (!gone) throw notFound()
+    await recordNarrowing(tx, 'app_member', { ...appMemberRight(orgId, app.id, user_id), to: { role: null } })
     const people = await directory.readPeople(tx, [key])
     await audit('app.member_removed', `${alias}: ${people.get(user_id)?.email ?? user_id}`)
     return {}

@@ -1,8 +1,9 @@
 import { appMembers } from '../../../db/schema.ts'
 import { notFound } from '../../contracts/errors.ts'
 import type { WithDirectory } from '../directory/index.ts'
+import { recordNarrowing, recordWidening } from '../right-versions.ts'
 import { write, type Verb } from '../verb.ts'
-import { hasAppMemberKey, requireApp, requireMaintainer } from './find-app.ts'
+import { appMemberRight, hasAppMemberKey, requireApp, requireMaintainer } from './find-app.ts'
 
 export const setAppMember: Verb<'setAppMember', WithDirectory> = write(
   { author: 'viewer', audit: 'app.member_set' },
@@ -27,6 +28,9 @@ export const setAppMember: Verb<'setAppMember', WithDirectory> = write(
           target: [appMembers.orgId, appMembers.appId, appMembers.userId],
           set: { membershipId, role, addedAt },
         })
+      const right = appMemberRight(orgId, app.id, user_id)
+      if (existing && role === 'builder') await recordNarrowing(tx, 'app_member', { ...right, to: { role } })
+      else await recordWidening(tx, 'app_member', right)
       await audit('app.member_set', `${alias}: ${person.email ?? user_id} as ${role}`)
     }
     return { user_id, name: person.name, role, added_at: addedAt.toISOString() }

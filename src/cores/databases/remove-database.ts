@@ -4,6 +4,7 @@ import { dataSources } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
 import { writeInSteps, type Verb } from '../verb.ts'
 import type { DatabaseDeps } from './create-database.ts'
+import { recordSourceChange } from './source-rights.ts'
 import { findSource, releaseSource, sourceIdOf } from './source-rows.ts'
 
 export const removeDatabase: Verb<'removeDatabase', DatabaseDeps> = writeInSteps(
@@ -18,10 +19,14 @@ export const removeDatabase: Verb<'removeDatabase', DatabaseDeps> = writeInSteps
     const row = await findSource(db, orgId, sourceIdOf(name))
     if (!row) throw notFound()
     // Hidden first, so that nobody asks a half-deleted database; the row last, so that it can be repeated after a crash.
-    await db
-      .update(dataSources)
-      .set({ enabled: false, exposed: false })
-      .where(and(eq(dataSources.orgId, orgId), eq(dataSources.id, row.id)))
+    await transaction(async ({ tx }) => {
+      const hidden = { enabled: false, exposed: false }
+      await tx
+        .update(dataSources)
+        .set(hidden)
+        .where(and(eq(dataSources.orgId, orgId), eq(dataSources.id, row.id)))
+      await recordSourceChange(tx, row, { ...row, ...hidden })
+    })
     await releaseSource(context, row)
     if (row.physicalName !== null) await managed.remove(row.physicalName)
     await transaction(async ({ tx, audit }) => {

@@ -1,4 +1,4 @@
-/** Ends what was ended before and may live again: a commit that nobody knows of, or one that the database has lost. */
+/** Ends what was ended or taken before and may live again: a commit that nobody knows of, or one that the database has lost. */
 import type { Transaction } from '../../../db/connect.ts'
 import { and, eq, gt, inArray, isNull, or, sql } from '../../../db/drizzle.ts'
 import {
@@ -14,15 +14,26 @@ import {
   supportSessions,
   workloadBindings,
 } from '../../../db/schema.ts'
-import { ENDED_KINDS, type EndedKind } from '../../contracts/endings.ts'
+import { ENDED_KINDS, type EndedKind, type NarrowedKind } from '../../contracts/endings.ts'
 import { revokeApiTokens } from '../api-tokens/index.ts'
+import { narrowAppMemberAgain } from '../apps/index.ts'
 import { endSessions, revokeInvitations } from '../credentials/index.ts'
+import { narrowSourceAgain } from '../databases/index.ts'
 import type { Clock } from '../dependencies.ts'
-import { endGrants, type EndReason } from '../grants/index.ts'
+import {
+  blockClientAgain,
+  endGrants,
+  narrowGrantAgain,
+  switchOffAgain,
+  type EndReason,
+} from '../grants/index.ts'
+import { pauseProviderAgain } from '../identity-provider/index.ts'
 import { KEY_EPOCH_FACT } from '../key-epoch.ts'
-import { endMachineAgent, revokeCredentials } from '../machine-agents/index.ts'
-import { endMemberships } from '../organizations/index.ts'
+import { endMachineAgent, revokeCredentials, shortenAgain } from '../machine-agents/index.ts'
+import { turnOffAgain } from '../notifications/index.ts'
+import { endMemberships, lowerRoleAgain, turnOffSwitchesAgain } from '../organizations/index.ts'
 import { endingsIn, recordEnding, type EndedRow, type Ending } from '../record-ending.ts'
+import { isNarrowingLost } from '../right-versions.ts'
 
 type EndAgain = (
   tx: Transaction,
@@ -138,6 +149,42 @@ const END_AGAIN: { readonly [Kind in EndedKind]: EndAgain } = {
   },
   api_token_rotated: (tx, clock, which) => rotatedAgain('api_token_rotated')(tx, clock, which),
   app_token_rotated: (tx, clock, which) => rotatedAgain('app_token_rotated')(tx, clock, which),
+  async identity_provider(tx, clock, { rows }) {
+    for (const row of rows) await pauseProviderAgain(tx, clock, row)
+  },
+  async grant_narrowed(tx, _clock, { rows }) {
+    for (const row of rows) if (await narrowGrantAgain(tx, row)) recordEnding(tx, 'grant_narrowed', [row])
+  },
+  role: narrowedAgain('role', lowerRoleAgain),
+  organization: narrowedAgain('organization', turnOffSwitchesAgain),
+  client_block: narrowedAgain('client_block', blockClientAgain),
+  async client_activity(tx, clock, { rows }) {
+    for (const row of rows) {
+      if (!(await isNarrowingLost(tx, 'client_activity', row))) continue
+      const organizations = await switchOffAgain(tx, clock, row.id)
+      recordEnding(
+        tx,
+        'client_activity',
+        organizations.map(({ orgId }) => ({ ...row, orgId })),
+      )
+    }
+  },
+  data_source: narrowedAgain('data_source', narrowSourceAgain),
+  app_member: narrowedAgain('app_member', narrowAppMemberAgain),
+  integration: narrowedAgain('integration', turnOffAgain),
+  machine_agent_expiry: narrowedAgain('machine_agent_expiry', shortenAgain),
+}
+
+/** Only what the database does not know of: it may have been given again since. */
+function narrowedAgain(
+  kind: NarrowedKind,
+  narrow: (tx: Transaction, clock: Clock, row: EndedRow) => Promise<boolean>,
+): EndAgain {
+  return async (tx, clock, { rows }) => {
+    for (const row of rows)
+      if ((await isNarrowingLost(tx, kind, row)) && (await narrow(tx, clock, row)))
+        recordEnding(tx, kind, [row])
+  }
 }
 
 const ENDS_WITH_ANOTHER: ReadonlySet<EndReason> = new Set(['credential_revoked', 'keys_rotated'])

@@ -5,7 +5,6 @@ import type { Clock, Storage } from '../dependencies.ts'
 import { recordAudit } from '../record-audit.ts'
 import type { Ending } from '../record-ending.ts'
 import { withTransaction } from '../transaction.ts'
-import { endAgain } from './end-again.ts'
 
 const AT_ONCE = 200
 
@@ -26,6 +25,8 @@ export async function endAndAudit(
   clock: Clock,
   endings: readonly Ending[],
 ): Promise<number> {
+  // It needs the cores of all services, which a process that runs one of them has no other use for.
+  const { endAgain } = await import('./end-again.ts')
   const ended = await endAgain(tx, clock, endings)
   for (const { kind, id, orgId } of ended) {
     if (orgId === null) continue

@@ -14,6 +14,7 @@ import type { EndingsPromise } from '../../contracts/endings.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import type { Clock, Log } from '../dependencies.ts'
 import { addEndingKeeper, type Ending, type TakeBack } from '../record-ending.ts'
+import { RIGHT_FACT } from '../right-versions.ts'
 import { endLost } from './end-lost.ts'
 import { readTimeline, type Timeline } from '../timeline.ts'
 import type { EndingsJournal } from './journal.ts'
@@ -185,6 +186,9 @@ export async function watchTimeline(deps: Deps): Promise<TimelineWatch> {
     const before = clock().getTime() - PROCESS_KEPT_MS
     await db.execute(sql`delete from installation_facts
       where name like ${`${PROCESS_FACT}%`} and (value ->> 'at')::float8 < ${before}::float8`)
+    // No journal has an entry of one that was changed so long ago.
+    await db.execute(sql`delete from installation_facts where name like ${`${RIGHT_FACT}%`} and ${locally}
+      and to_timestamp((value ->> 'at')::float8 / 1000) < now() - interval '2 days'`)
   }
 
   return {

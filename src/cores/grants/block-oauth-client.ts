@@ -1,6 +1,7 @@
 /** Blocks a client for one organization, or unblocks it. */
 import { and, eq } from '../../../db/drizzle.ts'
 import { organizationClientBlocks } from '../../../db/schema.ts'
+import { recordNarrowing, recordWidening } from '../right-versions.ts'
 import { write, type Verb } from '../verb.ts'
 
 export const blockOauthClient: Verb<'blockOauthClient'> = write(
@@ -18,7 +19,10 @@ export const blockOauthClient: Verb<'blockOauthClient'> = write(
             and(eq(organizationClientBlocks.orgId, orgId), eq(organizationClientBlocks.clientId, client_id)),
           )
           .returning()
-    if (changed.length > 0) await audit(blocked ? 'client.blocked' : 'client.unblocked', client_id)
+    if (changed.length === 0) return {}
+    const right = { id: client_id, orgId }
+    await (blocked ? recordNarrowing(tx, 'client_block', right) : recordWidening(tx, 'client_block', right))
+    await audit(blocked ? 'client.blocked' : 'client.unblocked', client_id)
     return {}
   },
 )

@@ -11,6 +11,8 @@ export {
   type KnownSource,
 } from './granted-sources.ts'
 export { grantedScopes, payloadWithScopes } from './granted-scopes.ts'
+export { blockClientAgain, narrowGrantAgain } from './narrow-again.ts'
+export { switchOffAgain } from './set-oauth-client-active.ts'
 export { resourceAt } from './resource-at.ts'
 export { isLive as isLiveGrant } from './grant-filters.ts'
 export { countGrantCall, findLiveGrant, touchGrant, type LivenessDeps } from './live-grant.ts'

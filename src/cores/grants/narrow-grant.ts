@@ -2,6 +2,7 @@
 import { and, eq } from '../../../db/drizzle.ts'
 import { platformAccessGrants, users } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
+import { recordEnding } from '../record-ending.ts'
 import { write, type Verb } from '../verb.ts'
 import { describeApproval, listVisibleSources, narrowSources } from './granted-sources.ts'
 import type { LivenessDeps } from './live-grant.ts'
@@ -45,6 +46,9 @@ export const narrowGrant: Verb<'narrowGrant', LivenessDeps> = write(
     if (isSame) return presentGrant(found, known)
     const set = { ...left, payload: payloadWithScopes(grant.payload, left.scopes) }
     await tx.update(platformAccessGrants).set(set).where(eq(platformAccessGrants.id, grant_id))
+    // It is never widened, so what a later one left is part of this.
+    const to = { scopes: left.scopes.join(' '), sources: left.sources?.join(' ') ?? null }
+    recordEnding(tx, 'grant_narrowed', [{ id: grant.id, orgId: grant.orgId, to }])
     const names = left.sources && known.filter(({ id }) => left.sources?.includes(id)).map(({ name }) => name)
     await audit(
       'grant.narrowed',

@@ -1,7 +1,7 @@
 /** The row of an organization's identity provider, its grants, and how the API returns it. */
 import type { SQL } from 'drizzle-orm'
 import type { Handle, Transaction } from '../../../db/connect.ts'
-import { and, count, eq, sql } from '../../../db/drizzle.ts'
+import { and, count, eq, lt, sql } from '../../../db/drizzle.ts'
 import {
   organizationIdentityProviders as providers,
   platformAccessGrants,
@@ -10,6 +10,7 @@ import {
 import { ServiceError } from '../../contracts/errors.ts'
 import type { Clock } from '../dependencies.ts'
 import { endGrants, isLiveGrant, type LivenessDeps } from '../grants/index.ts'
+import { recordEnding, type EndedRow } from '../record-ending.ts'
 
 export { andEnded } from '../grants/index.ts'
 
@@ -49,14 +50,17 @@ type Cause =
 export async function endGrantsOf(
   tx: Transaction,
   clock: Clock,
-  { id }: Pick<ProviderRow, 'id'>,
+  { id, orgId }: Pick<ProviderRow, 'id' | 'orgId'>,
   reason: Cause,
   which?: SQL,
 ): Promise<number> {
-  await tx
+  const [next] = await tx
     .update(providers)
     .set({ edition: sql`${providers.edition} + 1` })
     .where(eq(providers.id, id))
+    .returning({ edition: providers.edition })
+  if (reason !== 'revoked')
+    recordEnding(tx, 'identity_provider', [{ id, orgId, to: { edition: String(next!.edition) } }])
   const ended = await endGrants(
     tx,
     clock,
@@ -64,6 +68,29 @@ export async function endGrantsOf(
     reason,
   )
   return ended.length
+}
+
+/**
+ * After a lost tail: which people, clients or rules it had lost is not known any more, so nobody comes in by it until
+ * somebody has looked and resumed it.
+ */
+export async function pauseProviderAgain(
+  tx: Transaction,
+  clock: Clock,
+  { id, orgId, to }: EndedRow,
+): Promise<void> {
+  const edition = Number(to!.edition)
+  const [paused] = await tx
+    .update(providers)
+    .set({
+      edition,
+      state: sql`case when ${providers.state} = 'on' then 'paused' else ${providers.state} end`,
+    })
+    .where(and(eq(providers.id, id), lt(providers.edition, edition)))
+    .returning({ id: providers.id })
+  if (!paused) return
+  recordEnding(tx, 'identity_provider', [{ id, orgId, to: to! }])
+  await endGrants(tx, clock, eq(platformAccessGrants.identityProviderId, id), 'provider_paused')
 }
 
 export async function presentProvider(deps: LivenessDeps, row: ProviderRow) {

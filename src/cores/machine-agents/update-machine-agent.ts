@@ -5,6 +5,7 @@ import { machineAgents, platformAccessGrants, users } from '../../../db/schema.t
 import { ServiceError } from '../../contracts/errors.ts'
 import type { LivenessDeps } from '../grants/index.ts'
 import { requireRole } from '../principal.ts'
+import { recordNarrowing, recordWidening } from '../right-versions.ts'
 import { write, type Verb } from '../verb.ts'
 import { lockOwner } from './lock-owner.ts'
 import { expiryOf, lockManageable, presentOne, refuseHigherAgent, type Agent } from './machine-agent-rows.ts'
@@ -36,6 +37,11 @@ export const updateMachineAgent: Verb<'updateMachineAgent', LivenessDeps> = writ
         .set({ clientName: next.name, expiresAt: next.expiresAt })
         .where(isStanding(agent.id))
       if (next.ownerId !== agent.ownerId) await rememberOwner(tx, agent)
+      const right = { id: agent.id, orgId: agent.orgId }
+      const to = { expiresAt: next.expiresAt.toISOString() }
+      if (next.expiresAt < agent.expiresAt)
+        await recordNarrowing(tx, 'machine_agent_expiry', { ...right, to })
+      else if (next.expiresAt > agent.expiresAt) await recordWidening(tx, 'machine_agent_expiry', right)
       await audit('machine_agent.changed', `${agent.name}: ${changes.join(', ')}`)
     }
     return presentOne({ db: tx, clock, keyEpoch }, member, agent.id)

@@ -16,6 +16,7 @@ import { currentMembership } from './current-membership.ts'
 import { recordAudit, type AuditActor } from '../record-audit.ts'
 import { proveEmail } from '../email-addresses/index.ts'
 import type { Keys, Storage } from '../dependencies.ts'
+import { recordWidening } from '../right-versions.ts'
 import { write, type Verb } from '../verb.ts'
 import { endUnprovenLinks } from './end-links.ts'
 import { wasRemoved } from './join-by-domain.ts'
@@ -112,10 +113,12 @@ async function join(tx: Transaction, deps: Storage, { orgId, role }: Found['invi
   const where = and(eq(memberships.orgId, orgId), eq(memberships.userId, userId))
   const [current] = await tx.select({ role: memberships.role }).from(memberships).where(where).for('update')
   if (current && atLeast(current.role, role)) return { role: current.role, isNew: false }
-  await tx
+  const [joined] = await tx
     .insert(memberships)
     .values({ orgId, userId, role, joinedBy: 'invitation', joinedAt: deps.clock() })
     .onConflictDoUpdate({ target: [memberships.orgId, memberships.userId], set: { role } })
+    .returning({ id: memberships.id })
+  if (current) await recordWidening(tx, 'role', { id: joined!.id, orgId })
   return { role, isNew: current === undefined }
 }
 

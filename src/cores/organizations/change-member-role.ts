@@ -4,6 +4,7 @@ import { ServiceError } from '../../contracts/errors.ts'
 import { atLeast } from '../../contracts/roles.ts'
 import { lockAuthor } from '../lock-author.ts'
 import { requireMember } from '../principal.ts'
+import { recordNarrowing, recordWidening } from '../right-versions.ts'
 import { write, type Verb } from '../verb.ts'
 import { endAccess } from './end-access.ts'
 import { endUnprovenLinks } from './end-links.ts'
@@ -28,8 +29,11 @@ export const changeMemberRole: Verb<'changeMemberRole'> = write(
     if (target.role === 'owner' && role !== 'owner') await requireAnotherOwner(tx, orgId, user_id)
     if (target.role === role) return presentMember(target)
     await tx.update(memberships).set({ role }).where(membership(orgId, user_id))
-    if (!atLeast(role, target.role)) {
+    const right = { id: target.membershipId, orgId }
+    if (atLeast(role, target.role)) await recordWidening(tx, 'role', right)
+    else {
       await endAccess(tx, clock, { orgId, userId: user_id }, role)
+      await recordNarrowing(tx, 'role', { ...right, to: { role } })
     }
     if (role === 'owner') {
       await endUnprovenLinks(tx, clock, member, { orgId, userId: user_id })

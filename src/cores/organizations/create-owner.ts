@@ -4,6 +4,7 @@ import type { Transaction } from '../../../db/connect.ts'
 import { formerMembers, identities, memberships, passwords, users } from '../../../db/schema.ts'
 import { makeId } from '../../contracts/ids.ts'
 import type { Clock } from '../dependencies.ts'
+import { recordWidening } from '../right-versions.ts'
 import { wasRemoved } from './join-by-domain.ts'
 import {
   insertInvitation,
@@ -71,10 +72,12 @@ async function insertOwner(
   orgId: string,
   { userId, email }: { readonly userId: string; readonly email: string },
 ): Promise<void> {
-  await tx
+  const [owner] = await tx
     .insert(memberships)
     .values({ orgId, userId, role: 'owner', joinedBy: 'operator', joinedAt: clock() })
     .onConflictDoUpdate({ target: [memberships.orgId, memberships.userId], set: { role: 'owner' } })
+    .returning({ id: memberships.id })
+  await recordWidening(tx, 'role', { id: owner!.id, orgId })
   await tx.delete(formerMembers).where(and(eq(formerMembers.orgId, orgId), wasRemoved(userId, email)))
 }
 

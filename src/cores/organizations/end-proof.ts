@@ -4,11 +4,12 @@ import { eq, sql } from '../../../db/drizzle.ts'
 import { organizationIdentityProviders as providers, platformAccessGrants } from '../../../db/schema.ts'
 import { recordAudit, type AuditActor } from '../record-audit.ts'
 import type { Clock } from '../dependencies.ts'
+import { recordEnding } from '../record-ending.ts'
 import { andEnded, endGrants } from '../grants/index.ts'
 
 /** Says how many agents that ends. */
 export async function endProof(tx: Transaction, clock: Clock, id: string): Promise<number> {
-  await tx
+  const [draft] = await tx
     .update(providers)
     .set({
       state: 'draft',
@@ -18,6 +19,11 @@ export async function endProof(tx: Transaction, clock: Clock, id: string): Promi
       edition: sql`${providers.edition} + 1`,
     })
     .where(eq(providers.id, id))
+    .returning({ orgId: providers.orgId, edition: providers.edition })
+  if (draft)
+    recordEnding(tx, 'identity_provider', [
+      { id, orgId: draft.orgId, to: { edition: String(draft.edition) } },
+    ])
   const ended = await endGrants(tx, clock, eq(platformAccessGrants.identityProviderId, id), 'provider_paused')
   return ended.length
 }

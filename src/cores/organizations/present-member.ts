@@ -2,6 +2,7 @@
 import { memberships, users } from '../../../db/schema.ts'
 
 export const MEMBER_COLUMNS = {
+  membershipId: memberships.id,
   userId: memberships.userId,
   role: memberships.role,
   joinedAt: memberships.joinedAt,

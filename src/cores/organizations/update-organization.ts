@@ -4,9 +4,11 @@ import type { Transaction } from '../../../db/connect.ts'
 import { organizations } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
 import { requireRole } from '../principal.ts'
+import { recordNarrowing, recordWidening } from '../right-versions.ts'
 import { endLiveSupportSessions } from '../support-sessions/index.ts'
 import { write, type Verb } from '../verb.ts'
 import { listDomains } from './organization-domains.ts'
+import { withoutMore, writeSwitches } from './organization-switches.ts'
 import { presentOrganization, PROVIDER_USE } from './present-organization.ts'
 
 export const updateOrganization: Verb<'updateOrganization'> = write(
@@ -40,6 +42,9 @@ export const updateOrganization: Verb<'updateOrganization'> = write(
       supportAccessEnabled: support_access_enabled ?? before.supportAccessEnabled,
     }
     await tx.update(organizations).set(after).where(eq(organizations.id, orgId))
+    if (withoutMore(before, after))
+      await recordNarrowing(tx, 'organization', { id: orgId, orgId, to: writeSwitches(after) })
+    else if (withoutMore(after, before)) await recordWidening(tx, 'organization', { id: orgId, orgId })
     if (after.agentsEnabled !== before.agentsEnabled) {
       await audit(after.agentsEnabled ? 'agents.switched_on' : 'agents.switched_off')
     }

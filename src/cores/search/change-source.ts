@@ -3,7 +3,7 @@ import type { Transaction } from '../../../db/connect.ts'
 import { and, eq } from '../../../db/drizzle.ts'
 import { dataSources } from '../../../db/schema.ts'
 import { notFound } from '../../contracts/errors.ts'
-import { hasSourceId, type SourceRow } from '../databases/index.ts'
+import { hasSourceId, recordSourceChange, type SourceRow } from '../databases/index.ts'
 
 export async function lockSource(tx: Transaction, orgId: string, id: string): Promise<SourceRow> {
   const [row] = await tx.select().from(dataSources).where(hasSourceId(orgId, id)).for('update')
@@ -21,5 +21,6 @@ export async function updateSource(
     .set(values)
     .where(and(eq(dataSources.orgId, row.orgId), eq(dataSources.id, row.id)))
     .returning()
+  await recordSourceChange(tx, row, changed!)
   return changed!
 }

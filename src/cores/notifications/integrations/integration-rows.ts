@@ -8,8 +8,11 @@ import type { IntegrationState } from '../../../contracts/integrations.ts'
 import { makeId } from '../../../contracts/ids.ts'
 import { INTEGRATIONS_MAX } from '../../../contracts/limits.ts'
 import type { DataKeys } from '../../../trust/data-key.ts'
-import type { Storage } from '../../dependencies.ts'
+import type { Clock, Storage } from '../../dependencies.ts'
 import type { MemberPrincipal } from '../../principal.ts'
+import type { EndedRow } from '../../record-ending.ts'
+import { recordNarrowing, recordWidening } from '../../right-versions.ts'
+import { releaseTarget } from '../delivery/hold-target.ts'
 import type { IntegrationChecks } from '../channels/channel-ports.ts'
 import { digestOf, maskAddress, sealIntegrationSecret, type IntegrationSecret } from './integration-secret.ts'
 
@@ -187,7 +190,23 @@ export async function updateIntegrationRow(
   to: Partial<typeof integrations.$inferInsert>,
 ): Promise<IntegrationRow> {
   const [changed] = await tx.update(integrations).set(to).where(integrationKey(row)).returning()
+  if (row.state !== 'off' && changed!.state === 'off') await recordTurnedOff(tx, row)
+  if (row.state === 'off' && changed!.state !== 'off') await recordWidening(tx, 'integration', row)
   return changed!
+}
+
+/** Nothing more goes there. */
+export const recordTurnedOff = (tx: Transaction, { id, orgId }: IntegrationRow): Promise<void> =>
+  recordNarrowing(tx, 'integration', { id, orgId })
+
+/** After a lost tail, also one that was removed: whoever removes it again finds it turned off. */
+export async function turnOffAgain(tx: Transaction, clock: Clock, { id, orgId }: EndedRow): Promise<boolean> {
+  const isIt = integrationKey({ orgId: orgId!, id })
+  const [row] = await tx.select().from(integrations).where(isIt).for('update')
+  if (!row || row.state === 'off') return false
+  await tx.update(integrations).set({ state: 'off' }).where(isIt)
+  if (row.state === 'paused') await releaseTarget(tx, clock, row)
+  return true
 }
 
 /** It works again: what its loss had disabled resumes; what a person paused stays paused. */
