@@ -42,6 +42,11 @@ const open = (key = KEY, where = folder) =>
     log: { warn: (event, fields) => void warned.push({ event, fields }) },
   })
 const ending = (id: string): Ending => ({ kind: 'api_token', orgId: 'org_one', id })
+/** Once it is known of each entry whether it is taken back. */
+const readLater = async (journal: Awaited<ReturnType<typeof open>>) => {
+  now += 10_000
+  return journal.read('line')
+}
 const files = async () => (await readdir(folder)).filter((each) => each.endsWith('.endings'))
 
 test('what is kept is read by every process that shares the folder, sealed, in the order of its time', async () => {
@@ -54,8 +59,8 @@ test('what is kept is read by every process that shares the folder, sealed, in t
     { ...ending('tok_second'), was: 'a-hash', to: { x: null } },
     ending('tok_third'),
   ]
-  expect(await one.read('line')).toEqual(all)
-  expect(await two.read('line')).toEqual(all)
+  expect(await readLater(one)).toEqual(all)
+  expect(await readLater(two)).toEqual(all)
   expect(one.id).toBe(two.id)
   expect(await files()).toHaveLength(2)
   for (const each of await readdir(folder))
@@ -68,7 +73,7 @@ test('it is in the file when keeping it is over, also of many at once', async ()
   await Promise.all(Array.from({ length: 50 }, (_, n) => journal.keep('line', [ending(`tok_${n}`)])))
   const [file] = await files()
   expect((await readFile(join(folder, file!), 'utf8')).split('\n')).toHaveLength(51)
-  expect((await journal.read('line')).map(({ id }) => id).toSorted()).toEqual(
+  expect((await readLater(journal)).map(({ id }) => id).toSorted()).toEqual(
     Array.from({ length: 50 }, (_, n) => `tok_${n}`).toSorted(),
   )
   await journal.close()
@@ -82,8 +87,21 @@ test('what is taken back is read by nobody, as a whole and without what else is 
   now += 2 * HOUR_MS
   await Promise.all([takeBack(), one.keep('line', [rotated('hB')])])
   const left = [{ ...ending('tok_one'), orgId: 'org_two' }, rotated('hB')]
-  for (const each of [one, two, await open()]) expect(await each.read('line')).toEqual(left)
+  for (const each of [one, two, await open()]) expect(await readLater(each)).toEqual(left)
   expect(warned).toEqual([])
+  await Promise.all([one.close(), two.close()])
+})
+
+test('whoever reads an entry that nobody has decided about yet waits, and finds it taken back', async () => {
+  const [one, two] = [await open(), await open()]
+  await one.keep('line', [ending('tok_done')])
+  const takeBack = await one.keep('line', [ending('tok_refused')])
+  let isRead = false
+  const reading = two.read('line').finally(() => (isRead = true))
+  await takeBack()
+  expect(isRead).toBe(false)
+  now += 10_000
+  expect(await reading).toEqual([ending('tok_done')])
   await Promise.all([one.close(), two.close()])
 })
 
@@ -95,7 +113,7 @@ test('what cannot be taken back is told so, and is still there', async () => {
   await expect(takeBack()).rejects.toThrow('ENOENT')
   await rename(`${folder}.away`, folder)
   await journal.keep('line', [ending('tok_two')])
-  expect((await journal.read('line')).map(({ id }) => id)).toEqual(['tok_one', 'tok_two'])
+  expect((await readLater(journal)).map(({ id }) => id)).toEqual(['tok_one', 'tok_two'])
   await journal.close()
 })
 
@@ -111,7 +129,7 @@ test.each(['the next that is kept', 'the end'])(
     await expect(journal.keep('line', [ending('tok_refused')])).rejects.toThrow('EIO')
     if (how === 'the end') await journal.close()
     else await journal.keep('line', [ending('tok_two')])
-    const read = (await (await open()).read('line')).map(({ id }) => id)
+    const read = (await readLater(await open())).map(({ id }) => id)
     expect(read).toEqual(how === 'the end' ? ['tok_one'] : ['tok_one', 'tok_two'])
     await journal.close()
   },
@@ -135,7 +153,7 @@ test('a line that a kill tore is skipped, and those before and after it are read
   const next = await open()
   now += 1
   await next.keep('line', [ending('tok_later')])
-  expect((await next.read('line')).map(({ id }) => id)).toEqual(['tok_whole', 'tok_later'])
+  expect((await readLater(next)).map(({ id }) => id)).toEqual(['tok_whole', 'tok_later'])
   expect(warned).toEqual([
     {
       event: 'entries of the endings journal were skipped: torn, or sealed with another DATA_KEY',
@@ -171,7 +189,7 @@ test.each([
   const journal = await open()
   await journal.keep('line', [ending('tok_ours')])
   await write()
-  expect(await journal.read('line')).toEqual([ending('tok_ours')])
+  expect(await readLater(journal)).toEqual([ending('tok_ours')])
   expect(warned).toHaveLength(1)
   await journal.close()
 })
@@ -182,9 +200,9 @@ test('after a day it is not read any more, and its files go', async () => {
   now += 23 * HOUR_MS
   await journal.keep('line', [ending('tok_new')])
   expect(await files()).toHaveLength(2)
-  expect((await journal.read('line')).map(({ id }) => id)).toEqual(['tok_old', 'tok_new'])
+  expect((await readLater(journal)).map(({ id }) => id)).toEqual(['tok_old', 'tok_new'])
   now += 2 * HOUR_MS
-  expect((await journal.read('line')).map(({ id }) => id)).toEqual(['tok_new'])
+  expect((await readLater(journal)).map(({ id }) => id)).toEqual(['tok_new'])
   // As the disk's own clock would have it.
   for (const [n, file] of (await files()).toSorted().entries()) {
     const at = new Date(now - (n === 0 ? 25 : 2) * HOUR_MS)
@@ -192,7 +210,7 @@ test('after a day it is not read any more, and its files go', async () => {
   }
   await journal.sweep()
   expect(await files()).toHaveLength(1)
-  expect((await journal.read('line')).map(({ id }) => id)).toEqual(['tok_new'])
+  expect((await readLater(journal)).map(({ id }) => id)).toEqual(['tok_new'])
   await journal.close()
 })
 
@@ -212,7 +230,7 @@ test('what cannot be written is not kept, and is told so; the next goes to anoth
   await rm(folder)
   const another = await open()
   await journal.keep('line', [ending('tok_after')])
-  expect(await another.read('line')).toEqual([ending('tok_after')])
+  expect(await readLater(another)).toEqual([ending('tok_after')])
   await Promise.all([journal.close(), another.close()])
 })
 
@@ -223,6 +241,6 @@ test('half a line at the end of a file of one’s own spoils nothing that comes 
   await appendFile(join(folder, file!), 'v1.half')
   now += HOUR_MS
   await journal.keep('line', [ending('tok_two')])
-  expect((await journal.read('line')).map(({ id }) => id)).toEqual(['tok_one', 'tok_two'])
+  expect((await readLater(journal)).map(({ id }) => id)).toEqual(['tok_one', 'tok_two'])
   await journal.close()
 })

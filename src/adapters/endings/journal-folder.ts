@@ -6,11 +6,15 @@
 import { randomBytes } from 'node:crypto'
 import { link, mkdir, open, readdir, readFile, rm, stat, writeFile, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock, Log } from '../../cores/dependencies.ts'
 import type { Ending, EndingsJournal, Sealing } from '../../cores/endings/index.ts'
 
 const HOUR_MS = 60 * 60 * 1000
 const KEPT_MS = 24 * HOUR_MS
+/** So long it may take until an entry is taken back: whoever wrote it waits for a lost database for two seconds. */
+const UNDECIDED_MS = 2_500
+const LOOK_MS = 50
 const SUFFIX = '.endings'
 const ID_FILE = 'journal-id'
 /** What the entries are sealed for. */
@@ -103,6 +107,33 @@ function journalIn(folder: string, id: string, { clock, sealing, log }: Deps): E
     }
   }
 
+  async function readEntries(isFirst = true): Promise<Entry[]> {
+    const found: Entry[] = []
+    let skipped = 0
+    for (const each of await journalFiles(folder)) {
+      const text = (await readFile(join(folder, each), 'utf8').catch(unlessMissing)) ?? ''
+      for (const line of text.split('\n')) {
+        const entry = line === '' ? undefined : opened(line)
+        if (entry) found.push(entry)
+        else if (line !== '') skipped++
+      }
+    }
+    if (skipped > 0 && isFirst)
+      log.warn('entries of the endings journal were skipped: torn, or sealed with another DATA_KEY', {
+        skipped,
+      })
+    return found
+  }
+
+  /** False: the youngest is old enough. Clocks of processes differ, so it is never longer than that. */
+  async function waitUntilDecided(youngest: number): Promise<boolean> {
+    const isDecided = () => clock().getTime() >= youngest + UNDECIDED_MS
+    if (isDecided()) return false
+    const until = performance.now() + UNDECIDED_MS
+    while (!isDecided() && performance.now() < until) await sleep(LOOK_MS)
+    return true
+  }
+
   return {
     id,
     async keep(lineage, endings) {
@@ -112,24 +143,17 @@ function journalIn(folder: string, id: string, { clock, sealing, log }: Deps): E
     },
 
     async read(lineage) {
+      const found = await readEntries()
+      const takenBack = new Set(batchesTakenBack(found))
       const since = clock().getTime() - KEPT_MS
-      const found: Entry[] = []
-      let skipped = 0
-      for (const each of await journalFiles(folder)) {
-        const text = (await readFile(join(folder, each), 'utf8').catch(unlessMissing)) ?? ''
-        for (const line of text.split('\n')) {
-          const entry = line === '' ? undefined : opened(line)
-          if (entry) found.push(entry)
-          else if (line !== '') skipped++
-        }
-      }
-      if (skipped > 0)
-        log.warn('entries of the endings journal were skipped: torn, or sealed with another DATA_KEY', {
-          skipped,
-        })
-      const takenBack = new Set(found.flatMap(({ batch, ending }) => (ending ? [] : [batch])))
-      return found
-        .filter((entry) => entry.at >= since && entry.lineage === lineage && !takenBack.has(entry.batch))
+      const kept = found.filter(
+        (entry) => entry.at >= since && entry.lineage === lineage && !takenBack.has(entry.batch),
+      )
+      const youngest = kept.reduce((latest, { at }) => Math.max(latest, at), 0)
+      if (await waitUntilDecided(youngest))
+        for (const batch of batchesTakenBack(await readEntries(false))) takenBack.add(batch)
+      return kept
+        .filter(({ batch }) => !takenBack.has(batch))
         .toSorted((a, b) => a.at - b.at)
         .map(({ ending }) => ending!)
     },
@@ -149,6 +173,9 @@ function journalIn(folder: string, id: string, { clock, sealing, log }: Deps): E
     },
   }
 }
+
+const batchesTakenBack = (entries: readonly Entry[]): string[] =>
+  entries.flatMap(({ batch, ending }) => (ending ? [] : [batch]))
 
 const journalFiles = async (folder: string): Promise<string[]> =>
   (await readdir(folder)).filter((each) => each.endsWith(SUFFIX)).toSorted()
