@@ -1,6 +1,6 @@
 /** Rights that end: with the membership, with the role, with the token they were made with; and none comes back. */
 import { and, eq, isNull, sql } from 'drizzle-orm'
-import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { connect, type Connection } from '../../db/connect.ts'
 import {
   apiTokens,
@@ -53,8 +53,8 @@ import {
 } from '../../src/contracts/sessions.ts'
 import { createTicket, listTickets } from '../../src/contracts/tickets.ts'
 import { createApiToken, revokeApiToken, rotateApiToken, validateToken } from '../../src/contracts/tokens.ts'
-import { endLost, type Ending } from '../../src/cores/endings/index.ts'
-import { addEndingKeeper } from '../../src/cores/record-ending.ts'
+import { endLost, keepUnsettledEndings, type Ending } from '../../src/cores/endings/index.ts'
+import { addEndingKeeper, endingKeepersOf } from '../../src/cores/record-ending.ts'
 import { signInWithProvider } from '../../src/cores/identity/index.ts'
 import {
   newAssistant,
@@ -235,6 +235,40 @@ describe('what became less stays less when the database has lost that, until som
   /** Those of this kind were changed for the first time by what is lost. */
   const loseVersions = (kind: string) =>
     system.db.execute(sql`delete from installation_facts where name like ${`right:${kind}:%`}`)
+})
+
+describe('endings of which nobody knows whether they are done', () => {
+  test('are done although one of them cannot be: that one is named, and is not waited for without end', async () => {
+    const tokens = await Promise.all([org, other].map((of) => makeApiToken(system, of, of.owner)))
+    // Its keepers are its own.
+    const db = Object.create(system.db) as typeof system.db
+    const warned: { event: string; fields: Record<string, unknown> | undefined }[] = []
+    const unsettled = keepUnsettledEndings({
+      db,
+      clock: () => system.clock.now(),
+      log: { warn: (event, fields) => void warned.push({ event, fields }) },
+      holdMs: 0,
+    })
+    onTestFinished(() => unsettled.close())
+    const unknown = (endings: readonly Ending[]) => {
+      for (const keeper of endingKeepersOf(db)) keeper.unknown?.(endings, false)
+    }
+    const impossible: Ending = { kind: 'password', orgId: null, id: 'usr_nobody' }
+    unknown([impossible, { kind: 'api_token', orgId: org.id, id: tokens[0]!.id }])
+    expect(unsettled.untilEnded()).toBeInstanceOf(Promise)
+    await expect.poll(() => outcome(tokens[0]!.call(whoAmI, {}))).toBe('UNAUTHENTICATED')
+    expect(await outcome(tokens[1]!.call(whoAmI, {}))).toBe('done')
+    await expect.poll(() => unsettled.untilEnded(), { timeout: 10_000 }).toBeUndefined()
+    const ofImpossible = () => warned.filter(({ fields }) => fields?.['id'] === 'usr_nobody')
+    expect(ofImpossible().map(({ event }) => event)).toEqual([
+      expect.stringContaining('cannot be done again yet'),
+      expect.stringContaining('not waited for any more'),
+    ])
+    // Another one does not wait until that is tried again.
+    unknown([{ kind: 'api_token', orgId: other.id, id: tokens[1]!.id }])
+    await expect.poll(() => outcome(tokens[1]!.call(whoAmI, {}))).toBe('UNAUTHENTICATED')
+    expect(ofImpossible()).toHaveLength(2)
+  })
 })
 
 describe('an invitation', () => {

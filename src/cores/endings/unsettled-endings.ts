@@ -6,13 +6,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { confirmationOf, type Database } from '../../../db/connect.ts'
 import { outsideCalls } from '../../../db/current-call.ts'
-import { AWAY, DatabaseAway } from '../../../db/database-away.ts'
+import { AWAY, DatabaseAway, isLoss } from '../../../db/database-away.ts'
 import type { Clock, Log } from '../dependencies.ts'
 import { addEndingKeeper, type Ending } from '../record-ending.ts'
 import { committingLocally } from '../transaction.ts'
 import { endAndAudit } from './end-lost.ts'
 
-const PAUSE_MS = 100
+const PAUSE = { firstMs: 100, maxMs: 10_000 }
+/** One that fails by itself, and not with the database, keeps others waiting for so long. */
+const HOLD_MS = 30_000
 
 type UnsettledEndings = {
   /** Resolves when all of them are done, or says that the database is away; undefined when there are none, as nearly always. */
@@ -20,16 +22,40 @@ type UnsettledEndings = {
   close(): Promise<void>
 }
 
+type Unsettled = {
+  readonly ending: Ending
+  /** Every process sees it, and the standby has not confirmed it. */
+  isDone: boolean
+  /** For a reason of its own. */
+  failingSince?: number
+  /** Nobody waits for it any more; it is still tried. */
+  isGivenUp?: boolean
+}
+
+/** It, or what led to it: the database is away, or somebody waits for a standby. */
+function isAway(error: unknown): boolean {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    const { code } = at as { code?: unknown }
+    if (isLoss(at) || AWAY_CODES.has(String(code)) || at.name === 'TimeoutError') return true
+  }
+  return false
+}
+
+/** The last is that of a statement that took too long. */
+const AWAY_CODES = new Set(['DATABASE_AWAY', 'OUTCOME_UNKNOWN', '57014'])
+
 export function keepUnsettledEndings({
   db,
   clock,
   log,
-}: { readonly db: Database; readonly clock: Clock } & Log): UnsettledEndings {
-  /** By kind and id. `isDone`: every process sees it, and the standby has not confirmed it. */
-  const unsettled = new Map<string, { readonly ending: Ending; isDone: boolean }>()
+  holdMs = HOLD_MS,
+}: { readonly db: Database; readonly clock: Clock; readonly holdMs?: number } & Log): UnsettledEndings {
+  const unsettled = new Map<string, Unsettled>()
   const stopping = new AbortController()
   let settling: Promise<void> | undefined
   let done = Promise.withResolvers<void>()
+  let pausing: AbortController | undefined
+  let isUnconfirmedKnown = false
 
   async function inTime(ended: Promise<void>): Promise<void> {
     const answered = new AbortController()
@@ -39,27 +65,79 @@ export function keepUnsettledEndings({
     await Promise.race([ended, late]).finally(() => answered.abort())
   }
 
-  const areDone = () => [...unsettled.values()].every((one) => one.isDone)
+  const areDone = () => [...unsettled.values()].every((one) => one.isDone || one.isGivenUp)
 
   async function settle(): Promise<void> {
     const known = [...unsettled]
-    const endings = known.map(([, { ending }]) => ending)
-    const again = await committingLocally(db, (tx) => endAndAudit(tx, clock, endings))
-    if (again > 0) log.warn('endings were lost with the database and are done again', { endings: again })
-    for (const [, one] of known) one.isDone = true
+    const failed = await doAgain(known.map(([, one]) => one))
     if (areDone()) done.resolve()
-    await confirmationOf(db)?.()
-    for (const [key, one] of known) if (unsettled.get(key) === one) unsettled.delete(key)
+    try {
+      await confirmationOf(db)?.()
+    } catch (error) {
+      if (!isAway(error) && !isUnconfirmedKnown) log.warn('endings cannot be confirmed', { error })
+      isUnconfirmedKnown ||= !isAway(error)
+      throw error
+    }
+    for (const [key, one] of known) if (!failed.has(one) && unsettled.get(key) === one) unsettled.delete(key)
+  }
+
+  /** All at once, and where that fails, each by itself. Returns those that fail for a reason of their own. */
+  async function doAgain(known: readonly Unsettled[]): Promise<ReadonlySet<Unsettled>> {
+    const run = async (some: readonly Unsettled[]) => {
+      const endings = some.map(({ ending }) => ending)
+      const again = await committingLocally(db, (tx) => endAndAudit(tx, clock, endings))
+      if (again > 0) log.warn('endings were lost with the database and are done again', { endings: again })
+      for (const one of some) one.isDone = true
+    }
+    const failed = new Set<Unsettled>()
+    const isWhole = await run(known).then(
+      () => true,
+      (error: unknown) => {
+        if (isAway(error)) throw error
+        return false
+      },
+    )
+    for (const one of isWhole ? [] : known) {
+      await run([one]).catch((error: unknown) => {
+        if (isAway(error)) throw error
+        failed.add(one)
+        noteFailure(one, error)
+      })
+    }
+    return failed
+  }
+
+  function noteFailure(one: Unsettled, error: unknown): void {
+    const { kind, id } = one.ending
+    if (one.failingSince === undefined) {
+      one.failingSince = performance.now()
+      log.warn('an ending cannot be done again yet: until then nobody is answered', { kind, id, error })
+    } else if (!one.isGivenUp && performance.now() - one.failingSince > holdMs) {
+      one.isGivenUp = true
+      log.warn('an ending that cannot be done again is not waited for any more', { kind, id, error })
+    }
+  }
+
+  /** Until another one comes. */
+  async function pause(ms: number): Promise<void> {
+    pausing = new AbortController()
+    const signal = AbortSignal.any([stopping.signal, pausing.signal])
+    await sleep(ms, undefined, { signal, ref: false }).catch(() => {})
   }
 
   async function settleAll(): Promise<void> {
+    let pauseMs = PAUSE.firstMs
     while (unsettled.size > 0 && !stopping.signal.aborted) {
+      let isFailing = true
       try {
         await settle()
-      } catch {
+        isFailing = [...unsettled.values()].every((one) => one.failingSince !== undefined)
+      } catch (error) {
         // It is away, and whoever asks it says so.
-        await sleep(PAUSE_MS, undefined, { signal: stopping.signal, ref: false }).catch(() => {})
+        isFailing = !isAway(error)
       }
+      pauseMs = isFailing ? Math.min(2 * pauseMs, PAUSE.maxMs) : PAUSE.firstMs
+      if (unsettled.size > 0) await pause(pauseMs)
     }
     settling = undefined
   }
@@ -68,9 +146,11 @@ export function keepUnsettledEndings({
     unknown(endings, isCommitted) {
       if (areDone()) done = Promise.withResolvers()
       for (const ending of endings)
-        unsettled.set(`${ending.kind} ${ending.id}`, { ending, isDone: isCommitted })
+        // Of one that became less again and again, each: what the first took may not be in the last.
+        unsettled.set(JSON.stringify(ending), { ending, isDone: isCommitted })
       if (areDone()) done.resolve()
-      settling ??= outsideCalls(settleAll)
+      if (settling) pausing?.abort()
+      else settling = outsideCalls(settleAll)
     },
   })
 
