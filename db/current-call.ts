@@ -32,6 +32,15 @@ export function runCall<T>(work: (call: Call) => T): T {
 /** What goes on by itself, whoever it was that began it. */
 export const outsideCalls = <T>(work: () => T): T => calls.exit(work)
 
+/** What goes on by itself and may be lost with the last second: it waits for no standby, and takes nobody's place who does. */
+export const locallyOutsideCalls = <T>(work: () => T): T =>
+  outsideCalls(() =>
+    runCall((call) => {
+      call.durability = 'local'
+      return work()
+    }),
+  )
+
 /** What goes on after the answer belongs to no call. */
 export function currentCall(): Call | undefined {
   let call = calls.getStore()

@@ -169,6 +169,15 @@ test('in the whole product questions and log lines go on, a ticket has an unknow
       accepted: 1,
     })
   }
+  // Both places for changes that wait are taken, and the process still says that it is there.
+  const beats = async () =>
+    (
+      await direct.sql.query<{ n: number }>(
+        `select (value ->> 'beat')::int as n from installation_facts where name = 'database_timeline'`,
+      )
+    )[0]!.n
+  const before = await beats()
+  await expect.poll(beats, { timeout: 20_000 }).toBeGreaterThan(before)
   const { status, text: answer } = await filed
   expect([status, JSON.parse(answer)]).toMatchObject([504, { error: { message: UNKNOWN } }])
   expect(await revoked).toMatchObject({ code: 'TIMEOUT', message: UNKNOWN })

@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Connection, Handle, Server } from '../../../db/connect.ts'
 import { keptLocally, locally } from '../../../db/commit-locally.ts'
-import { outsideCalls } from '../../../db/current-call.ts'
+import { locallyOutsideCalls, outsideCalls } from '../../../db/current-call.ts'
 import { like, sql } from '../../../db/drizzle.ts'
 import { installationFacts } from '../../../db/schema.ts'
 import type { EndingsPromise } from '../../contracts/endings.ts'
@@ -162,7 +162,8 @@ export async function watchTimeline(deps: Deps): Promise<TimelineWatch> {
   let beating: Promise<void> | undefined
   const timer = setInterval(
     () => {
-      beating ??= beat()
+      // A standby that hangs must not make it seem that this process is gone.
+      beating ??= locallyOutsideCalls(beat)
         .then(() => (++beats % SWEEP_BEATS === 0 ? sweep() : undefined))
         // The next one says it again, and a database that is away is told of elsewhere.
         .catch(() => {})
