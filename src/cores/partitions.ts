@@ -36,8 +36,9 @@ const DAY_MS = 24 * 60 * 60_000
 /** Between when the rest is measured, and the month from which on it takes no rows: enough to go through a large one. */
 const CUT_AHEAD_MS = 7 * DAY_MS
 const CUT_STALE_MS = 2 * DAY_MS
-/** All need the whole table for a moment; behind a long read, such as a backup, they make everybody wait for so long. */
+/** All need the whole table for a moment. Behind a read they make everybody wait for so long; behind a long one, such as a backup, nobody. */
 const LOCK_TIMEOUT = '250ms'
+const LONG_READ = '1 second'
 const LOCK_ATTEMPTS = 30
 /** An arbitrary number: of several that start, one makes them. */
 const MONTHS_LOCK = 7_382_003
@@ -145,18 +146,18 @@ async function makeMonths(
     const statement = `create table if not exists ${table}_${digitsOf(month)} partition of ${table}
       for values from (${boundOf(table, month)}) to (${boundOf(table, monthAfter(month))})`
     // Rows of a month that came before it stay where they are, and so do the others of that month.
-    await unlessRowsAreInTheWay(() => withLocks(db, [statement]))
+    const isFree = await unlessRowsAreInTheWay(() => whenFree(db, table, [statement]))
+    if (isFree === false) return
   }
 }
 
-/** False: some are. */
-async function unlessRowsAreInTheWay(work: () => Promise<void>): Promise<boolean> {
+/** Undefined: some are. */
+async function unlessRowsAreInTheWay<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
-    await work()
-    return true
+    return await work()
   } catch (error) {
     if (!hasCode(error, '23514')) throw error
-    return false
+    return undefined
   }
 }
 
@@ -183,20 +184,22 @@ async function cutOffRest(
     `${column} < ${boundOf(table, cut)}`,
     ...(from === undefined ? [] : [`${column} >= ${from}`]),
   ]
-  if (known === undefined)
-    await withLocks(db, [
-      `alter table ${rest} add constraint ${constraint} check (${isOlder.join(' and ')}) not valid`,
-    ])
+  if (known === undefined) {
+    const statement = `alter table ${rest} add constraint ${constraint} check (${isOlder.join(' and ')}) not valid`
+    if (!(await whenFree(db, table, [statement]))) return
+  }
   const isValid = await unlessRowsAreInTheWay(() =>
     withTransaction(db, async (tx) => {
       await tx.execute(sql.raw(`set local statement_timeout = 0`))
       await tx.execute(sql.raw(`alter table ${rest} validate constraint ${constraint}`))
+      return true
     }),
   )
   // Ids that nobody made by the time: they stay, and so does the rest.
   if (!isValid) return withLocks(db, [`alter table ${rest} drop constraint ${constraint}`])
   const past = `${table}_until_${digitsOf(cut)}`
-  await withLocks(db, [
+  // Where it is not free, the next run goes on from here.
+  await whenFree(db, table, [
     `alter table ${table} detach partition ${rest}`,
     `alter table ${rest} rename to ${past}`,
     `alter table ${table} attach partition ${past} for values from (${from ?? 'minvalue'}) to (${boundOf(table, cut)})`,
@@ -218,6 +221,31 @@ async function dropStaleCut(db: Database, table: MonthlyTable, now: number): Pro
   const cut = await readCut(db, table)
   if (cut === undefined || cut > now + CUT_STALE_MS) return
   await withLocks(db, [`alter table ${table}_rest drop constraint ${cutName(table, cut)}`])
+}
+
+/** False: somebody reads the table for long. It is left as it is, and the next run finds it so. */
+async function whenFree(db: Database, table: MonthlyTable, statements: readonly string[]): Promise<boolean> {
+  if (await isReadForLong(db, table)) return false
+  try {
+    await withLocks(db, statements)
+    return true
+  } catch (error) {
+    if (!hasCode(error, '55P03')) throw error
+    return false
+  }
+}
+
+/** By a transaction that has been open for a while, or one of another role, of which that is not told. */
+async function isReadForLong(db: Database, table: MonthlyTable): Promise<boolean> {
+  const [row] = await db.execute<{ is: boolean }>(sql`
+    select exists (
+      select from pg_locks held left join pg_stat_activity who on who.pid = held.pid
+      where held.locktype = 'relation' and held.granted and held.pid <> pg_backend_pid()
+        and held.database = (select oid from pg_database where datname = current_database())
+        and held.relation in (
+          select ${table}::regclass union all select inhrelid from pg_inherits where inhparent = ${table}::regclass)
+        and coalesce(who.xact_start < clock_timestamp() - ${LONG_READ}::interval, true)) as is`)
+  return row!.is
 }
 
 /** In one transaction. Others are let through between two attempts. */
@@ -245,7 +273,7 @@ export async function dropMonths(
 ): Promise<void> {
   for (const { name, end } of (await readPartitions(db)).get(table)!) {
     if (end !== null && end <= before && (await isFree(end)))
-      await withLocks(db, [`drop table if exists ${name}`])
+      if (!(await whenFree(db, table, [`drop table if exists ${name}`]))) return
   }
 }
 

@@ -121,6 +121,32 @@ describe.runIf(isServer)('on a server', () => {
     expect(await namesOf('audit_log')).toContain('202603')
     expect(await countOf('audit_log', 'org_a')).toBe(1)
   })
+
+  test('while somebody reads for long, as a backup does, months are neither made nor dropped, and nobody waits', async () => {
+    const sweep = () => sweepActivity({ db: database.db, clock: () => at('2026-09-15'), activityDays: 30 })
+    const names = async () => [...(await namesOf('activity')), ...(await namesOf('attempts'))]
+    const before = await names()
+    expect(before).toContain('202604')
+    await database.sql.transaction(async (reader) => {
+      await reader.query('select from activity, attempts limit 1')
+      const isLong = async () =>
+        (
+          await reader.query<{ is: boolean }>(
+            `select clock_timestamp() > now() + interval '1.1 seconds' as is`,
+          )
+        )[0]
+      await expect.poll(isLong, { timeout: 10_000 }).toEqual({ is: true })
+      await sweep()
+      await prepareMonths(months, at('2034-01-15'))
+      expect(await names()).toEqual(before)
+      // Those that nobody reads are made.
+      expect(await namesOf('deliveries')).toContain('203402')
+    })
+    await prepareMonths(months, at('2034-01-15'))
+    await sweep()
+    expect(await namesOf('activity')).not.toContain('202604')
+    expect(await namesOf('attempts')).toContain('203402')
+  })
 })
 
 describe.runIf(isServer)('deliveries', () => {
