@@ -8,7 +8,7 @@ import { readMigrations } from '../../db/read-migrations.ts'
 import { openReplica, type Replica } from '../../db/replica.ts'
 import type { NodeHandler } from '../../oauth/connector/connector-handler.ts'
 import type { Service } from '../client/service.ts'
-import { ENDINGS_PROMISES } from '../contracts/endings.ts'
+import { ENDINGS_PROMISES, type EndingsPromise } from '../contracts/endings.ts'
 import { keepUnsettledEndings, watchTimeline, type TimelineWatch } from '../cores/endings/index.ts'
 import { standbyWarnings } from '../cores/installation/index.ts'
 import { beginInstallationEpoch, writeKeyEpoch } from '../cores/key-epoch.ts'
@@ -155,11 +155,12 @@ async function build(
     else if (shared.hosted && running.has('deploy-api')) await beginInstallationEpoch(connection.db)
   }
 
+  const ask = connection && sharedFor(SHARED_MS, () => askDatabase(connection, migrations, timeline))
   return {
     config,
     services: existing(running, 'service'),
     nodeHandlers: existing(running, 'nodeHandler'),
-    readiness: () => readiness(connection, migrations, running, admission, timeline),
+    readiness: () => readiness(connection, ask, running, admission),
     metrics: observation.metrics,
     log,
     admission,
@@ -270,27 +271,52 @@ async function inTime<T>(answer: Promise<T>): Promise<T> {
   }
 }
 
+/** Whoever asks while it is being asked, or within a second of it, has the same answer: any number of probes costs as much as one. */
+const SHARED_MS = 1_000
+
+function sharedFor<T>(ms: number, ask: () => Promise<T>): () => Promise<T> {
+  let known: { readonly answer: Promise<T>; readonly until: number } | undefined
+  return () => {
+    if (!known || performance.now() > known.until) known = { answer: ask(), until: performance.now() + ms }
+    return known.answer
+  }
+}
+
+type OfDatabase = {
+  readonly isWritable: boolean
+  readonly isMigrated: boolean
+  readonly warnings: readonly string[]
+  readonly endings: EndingsPromise | undefined
+}
+
+async function askDatabase(
+  connection: Connection,
+  migrations: Awaited<ReturnType<typeof readMigrations>>,
+  timeline: TimelineWatch | undefined,
+): Promise<OfDatabase> {
+  const asked = Promise.all([
+    mayWrite(connection),
+    isMigrated(connection.sql, migrations),
+    connection.kind === 'postgres' ? standbyWarnings(connection.db) : [],
+    timeline?.promise(),
+  ])
+  // The embedded one has a single session, which may be busy.
+  const answers = await (connection.kind === 'postgres' ? inTime(asked) : asked)
+  return { isWritable: answers[0], isMigrated: answers[1], warnings: answers[2], endings: answers[3] }
+}
+
+/** `ask`: undefined without a database. */
 async function readiness(
   connection: Connection | undefined,
-  migrations: Awaited<ReturnType<typeof readMigrations>>,
+  ask: (() => Promise<OfDatabase>) | undefined,
   running: ReadonlyMap<ServiceName, Running>,
   admission: Admission,
-  timeline: TimelineWatch | undefined,
 ): ReturnType<Readiness> {
-  if (!connection) return { ready: true, warnings: admission.warnings() }
+  if (!connection || !ask) return { ready: true, warnings: admission.warnings() }
   try {
-    const asked = Promise.all([
-      mayWrite(connection),
-      isMigrated(connection.sql, migrations),
-      connection.kind === 'postgres' ? standbyWarnings(connection.db) : [],
-      timeline?.promise(),
-    ])
-    // The embedded one has a single session, which may be busy.
-    const [isWritable, hasMigrations, ofStandbys, endings] = await (connection.kind === 'postgres'
-      ? inTime(asked)
-      : asked)
+    const { isWritable, isMigrated, warnings: ofStandbys, endings } = await ask()
     if (!isWritable) return { ready: false, because: 'the database takes no writes' }
-    if (!hasMigrations) return { ready: false, because: 'migrations are not applied' }
+    if (!isMigrated) return { ready: false, because: 'migrations are not applied' }
     const ofServices = [...running.values()].flatMap((service) => service.warnings?.() ?? [])
     const warnings = [...ofStandbys, ...ofServices, ...admission.warnings()]
     return { ready: true, work: connection.listener.state(), endings, warnings }
