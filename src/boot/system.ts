@@ -14,7 +14,7 @@ import { standbyWarnings } from '../cores/installation/index.ts'
 import { beginInstallationEpoch, writeKeyEpoch } from '../cores/key-epoch.ts'
 import { prepareMonths } from '../cores/partitions.ts'
 import type { Readiness } from '../http/health.ts'
-import { oldReads } from '../http/old-reads.ts'
+import { marksIn, oldReads } from '../http/old-reads.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { noTracing } from '../observe/tracing-port.ts'
@@ -130,7 +130,7 @@ async function build(
     observation,
     secrets,
     connection,
-    oldReads: replica && oldReads(replica),
+    oldReads: replica && oldReads(replica, marksIn({ db: connection!.db, clock: observed.clock })),
     channelAdapters: usesChannels ? closing(await createChannelAdapters(config)) : undefined,
     modelFolder: config.SVC_SERVICES.includes('api-gateway') ? await readModelDir(config) : undefined,
     running,

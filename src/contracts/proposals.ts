@@ -7,7 +7,7 @@ import { Id } from './ids.ts'
 import { DECISION_NOTE_MAX } from './limits.ts'
 import { creating, reading } from './operation.ts'
 import { ACTIONABLE, EVIDENCE_KINDS, PROPOSAL_STATES } from './outcomes.ts'
-import { countedPageInput, countedPageOutput } from './paging.ts'
+import { ageOutput, countedPageInput, countedPageOutput } from './paging.ts'
 import {
   DECIDING_ROLES,
   DECISION_REASONS,
@@ -208,7 +208,8 @@ export const downloadProposalPatch = reading({
   name: 'downloadProposalPatch',
   summary: 'Download the diff of a proposal as a patch.',
   input: z.object(proposalId),
-  output: z.object({ body: z.instanceof(Uint8Array) }),
+  output: z.object({ body: z.instanceof(Uint8Array), ...ageOutput }),
+  mayBeOld: true,
   closedToSupport: true,
   http: {
     method: 'get',

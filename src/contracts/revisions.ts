@@ -5,7 +5,7 @@ import { Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { DIFF_FILES_MAX, SOURCE_FILES_MAX, SOURCE_MAX_BYTES, SOURCE_PATH_MAX_BYTES } from './limits.ts'
 import { creating, reading } from './operation.ts'
-import { pageInput, pageOutput } from './paging.ts'
+import { ageOutput, pageInput, pageOutput } from './paging.ts'
 
 /** As many files as a tree may have, each with its hash and a path of ordinary length. */
 const TREE_MAX_BYTES = 4 * 1024 * 1024
@@ -173,8 +173,9 @@ export const downloadRevision = reading({
   name: 'downloadRevision',
   summary: 'Download a revision as a tar.gz archive. A runner may download what it has claimed.',
   input: z.object(revisionId),
-  output: z.object({ body: z.instanceof(Uint8Array) }),
+  output: z.object({ body: z.instanceof(Uint8Array), ...ageOutput }),
   errors: errors.inTurn,
+  mayBeOld: true,
   scope: 'apps:run',
   closedToSupport: true,
   http: {

@@ -40,8 +40,16 @@ export function answerBytes(
     type,
     status,
     filename,
+    ageSeconds,
     held,
-  }: { body: Uint8Array; type: string; status: number; filename: string | undefined; held: () => HeldBody },
+  }: {
+    body: Uint8Array
+    type: string
+    status: number
+    filename: string | undefined
+    ageSeconds: number | undefined
+    held: () => HeldBody
+  },
 ): Response {
   const inParts = () =>
     body.length > PART_BYTES ? sentInParts(body, held()) : (body as Uint8Array<ArrayBuffer>)
@@ -53,6 +61,7 @@ export function answerBytes(
       'x-request-id': c.get('requestId'),
       'content-type': type,
       'content-length': String(body.length),
+      ...(ageSeconds !== undefined && { age: String(ageSeconds) }),
       'content-disposition': filename === undefined ? 'attachment' : `attachment; filename="${filename}"`,
       'x-content-type-options': 'nosniff',
     },

@@ -136,8 +136,15 @@ export function mountOperation<Deps extends Partial<Storage>>(
 }
 
 /** What an operation gives that does not answer with JSON. */
-function givenBytes({ http }: Operation, { body, content_type: type }: Record<string, unknown>) {
-  return { body: body as Uint8Array, type: typeof type === 'string' ? type : typesOf(http.gives!)[0] }
+function givenBytes(
+  { http }: Operation,
+  { body, content_type: type, age_seconds: age }: Record<string, unknown>,
+) {
+  return {
+    body: body as Uint8Array,
+    type: typeof type === 'string' ? type : typesOf(http.gives!)[0],
+    ageSeconds: typeof age === 'number' ? age : undefined,
+  }
 }
 
 /** The same to whoever is in this process, as a copy. */

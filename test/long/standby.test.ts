@@ -5,6 +5,7 @@ import { sql as text } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { createAppToken } from '../../src/contracts/app-tokens.ts'
 import { createApp } from '../../src/contracts/apps.ts'
+import { listAudit } from '../../src/contracts/audit.ts'
 import { pushLogs } from '../../src/contracts/logs.ts'
 import { whoAmI } from '../../src/contracts/people.ts'
 import { createTicket, listTickets } from '../../src/contracts/tickets.ts'
@@ -13,7 +14,7 @@ import { migrate } from '../../db/migrate.ts'
 import { openReplica } from '../../db/replica.ts'
 import { readMigrations } from '../../db/read-migrations.ts'
 import { answerTo } from '../support/answers.ts'
-import { makeApiToken, makeOrganization, unique } from '../support/make.ts'
+import { makeApiToken, makeMember, makeOrganization, unique } from '../support/make.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { startSystem } from '../support/system.ts'
 import { connect, confirmationOf, type Connection } from '../../db/connect.ts'
@@ -112,6 +113,37 @@ test('a standby is asked for what may be old while it is near enough, and no oth
   await expect.poll(() => replica.current(), { timeout: 10_000 }).toBeUndefined()
   await standby.resume()
   await expect.poll(() => replica.current()?.ageSeconds, { timeout: 10_000 }).toBeGreaterThan(0)
+})
+
+test('whoever changed something reads it from the database through every process, and others from the standby', async () => {
+  const connections = await Promise.all([1, 2].map(() => connect({ url: primary.url }, { poolSize: 4 })))
+  await migrate(
+    connections[0]!.sql,
+    await readMigrations(fileURLToPath(new URL('../../db/migrations', import.meta.url))),
+  )
+  const [here, elsewhere] = await Promise.all(
+    connections.map((connection) => startSystem({ DATABASE_REPLICA_URL: standby.url }, { connection })),
+  )
+  onTestFinished(async () => {
+    await Promise.all([here!.stop(), elsewhere!.stop()])
+    await Promise.all(connections.map((connection) => connection.close()))
+  })
+  const [org, other] = [await makeOrganization(here!), await makeOrganization(here!)]
+  const [reader, stranger] = [await makeMember(here!, org, 'admin'), await makeMember(here!, other, 'admin')]
+  const trail = (person: typeof reader, of: typeof org) =>
+    elsewhere!.as({ token: person.token, organization: of.id })(listAudit, { org_id: of.id })
+  // Whoever was made has signed up and joined a moment ago; the clock of the systems decides how long that is.
+  for (const system of [here!, elsewhere!]) system.clock.advance(60)
+  const { audit, age_seconds } = await trail(reader, org)
+  expect([audit.length > 0, age_seconds]).toEqual([true, expect.any(Number)])
+  await here!.as({ token: reader.token, organization: org.id })(createApp, {
+    alias: unique('app'),
+    name: 'Shop',
+  })
+  expect(await trail(reader, org)).toMatchObject({ audit: [{ action: 'app.created' }, ...audit] })
+  expect((await trail(reader, org)).age_seconds).toBeUndefined()
+  expect((await trail(stranger, other)).age_seconds).toEqual(expect.any(Number))
+  expect((await trail(stranger, other)).audit.map(({ action }) => action)).not.toContain('app.created')
 })
 
 test('in the whole product questions and log lines go on, a ticket has an unknown outcome, and what is revoked is refused everywhere', async () => {

@@ -55,6 +55,8 @@ describe('every operation', () => {
     const old = (OPERATIONS as readonly Operation[]).filter(({ mayBeOld }) => mayBeOld)
     expect(old.filter((op) => !op.readOnly || !('age_seconds' in op.output.shape))).toEqual([])
     expect(old.map(({ name }) => name).toSorted()).toEqual([
+      'downloadProposalPatch',
+      'downloadRevision',
       'listActivity',
       'listAudit',
       'listDeliveries',

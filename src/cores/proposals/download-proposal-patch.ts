@@ -8,10 +8,10 @@ import { requireProposal } from './proposal-rows.ts'
 export const downloadProposalPatch: Verb<'downloadProposalPatch', WithDirectory> = read(
   'principal',
   async (context, { alias, proposal_id }) => {
-    const { db, principal, directory } = context
+    const { db, old = db, principal, directory } = context
     const { app } = await requireAppMaintenance(context, db, principal, alias, { history: true })
     await requireSourceReader(directory, db, principal, alias)
-    const { diff } = await requireProposal(db, app, proposal_id)
+    const { diff } = await requireProposal(old, app, proposal_id)
     return { body: new Uint8Array(Buffer.from(diff)) }
   },
 )

@@ -12,15 +12,14 @@ import type { WithSourceThread } from './source-thread.ts'
 
 export const downloadRevision: Verb<'downloadRevision', WithDirectory & WithSourceThread> = read(
   'principal',
-  async ({ db, principal, directory, sourceThread }, { alias, revision_id }) => {
+  async ({ db, old = db, principal, directory, sourceThread }, { alias, revision_id }) => {
     const app = await requireDownloader(directory, db, principal, { alias, revision_id })
     const { manifest } = await requireRevision(db, { orgId: app.orgId, appId: app.id }, revision_id)
     return sourceThread.inTurn(app.orgId, async () => {
-      const contents = await readBlobs(
-        db,
-        app.orgId,
-        manifest.map(([, sha256]) => sha256),
-      )
+      const hashes = manifest.map(([, sha256]) => sha256)
+      const contents = await readBlobs(old, app.orgId, hashes)
+      // What has a hash never changes; a standby may only not have it yet.
+      if (hashes.some((sha256) => !contents.has(sha256))) throw notFound()
       const files = manifest.map(([path, sha256, , executable]) => ({
         path,
         content: contents.get(sha256)!,
