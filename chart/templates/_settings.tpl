@@ -107,6 +107,23 @@
 {{ include "svc.fromSecret" (dict "setting" "DATABASE_URL" "made" (include "svc.sharedSecretName" .) "existing" $database.existingSecret) }}
 {{- end -}}
 
+{{/* The claim for the journal of endings, of services with a database, or nothing. Values of an older release have no such group. */}}
+{{- define "svc.endingsClaim" -}}
+{{- $journal := default (dict) .Values.global.endingsJournal -}}
+{{- if or (eq .Chart.Name "auth-service") (eq .Chart.Name "api-gateway") (eq .Chart.Name "deploy-api") (eq .Chart.Name "worker") -}}
+{{- default "" $journal.existingClaim -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Its entries are sealed; the others have the key anyway. */}}
+{{- define "svc.endingsSettings" -}}
+- name: ENDINGS_JOURNAL
+  value: /var/lib/svc-endings
+{{- if eq .Chart.Name "auth-service" }}
+{{ include "svc.dataKeySettings" . }}
+{{- end }}
+{{- end -}}
+
 {{/* For the services that create, watch or limit managed databases. */}}
 {{- define "svc.managedDatabaseSettings" -}}
 {{- $managed := .Values.global.managedDatabase -}}

@@ -115,6 +115,9 @@ spec:
             {{- if $own }}
             {{- $own | nindent 12 }}
             {{- end }}
+            {{- if include "svc.endingsClaim" . }}
+            {{- include "svc.endingsSettings" . | nindent 12 }}
+            {{- end }}
             {{- if include "svc.certificates" . }}
             {{- include "svc.certificateSettings" . | nindent 12 }}
             {{- end }}
@@ -160,6 +163,10 @@ spec:
               mountPath: /var/lib/svc
             - name: tmp
               mountPath: /tmp
+            {{- if include "svc.endingsClaim" . }}
+            - name: endings
+              mountPath: /var/lib/svc-endings
+            {{- end }}
             {{- if include "svc.certificates" . }}
             {{- include "svc.certificateMount" . | nindent 12 }}
             {{- end }}
@@ -168,6 +175,11 @@ spec:
           emptyDir: {}
         - name: tmp
           emptyDir: {}
+        {{- if include "svc.endingsClaim" . }}
+        - name: endings
+          persistentVolumeClaim:
+            claimName: {{ include "svc.endingsClaim" . }}
+        {{- end }}
         {{- if include "svc.certificates" . }}
         {{- include "svc.certificateVolume" . | nindent 8 }}
         {{- end }}

@@ -113,6 +113,12 @@ const GLOBAL: Properties = {
   fixedUser: flag(
     'Whether pods run as user and group 10001. False: the cluster chooses them, as OpenShift does.',
   ),
+  endingsJournal: group({
+    existingClaim: like(
+      'Name of a PersistentVolumeClaim that you made, `ReadWriteMany`, on storage that does not fail together with the database. The services with a database keep there for a day what was ended (`ENDINGS_JOURNAL`).',
+      NAME,
+    ),
+  }),
   caBundle: group({
     existingConfigMap: like(
       'Name of a ConfigMap that you made, whose key `ca.crt` has certificates of your own authorities (PEM). Every pod trusts them in addition (`NODE_EXTRA_CA_CERTS`).',

@@ -1,6 +1,7 @@
 /** The chart: what it renders, that the server starts with it, and what it refuses. */
 import { globSync } from 'node:fs'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { CHART_SERVICES, settingsInTemplates, valuesSchema } from '../../scripts/generated/chart-schema.ts'
@@ -272,6 +273,30 @@ test('every pod, the migration too, trusts the certificates of a ConfigMap', () 
     )
     expect(pod['volumes']).toContainEqual({ name: mount?.name, configMap: { name: 'company-ca' } })
   }
+})
+
+test('the services with a database share the claim for what was ended, and can seal it', () => {
+  const values = merge(SMALLEST, { global: { endingsJournal: { existingClaim: 'svc-endings' } } })
+  const pods = ofKind(objectsOf(renderChart(values)), 'Deployment').map((one) => ({
+    service: serviceOf(one) as ServiceName,
+    pod: podOf(one),
+  }))
+  const claim = { name: 'endings', persistentVolumeClaim: { claimName: 'svc-endings' } }
+  for (const { service, pod } of pods) {
+    const [{ env, volumeMounts }] = pod.containers
+    const path = env.find(({ name }) => name === 'ENDINGS_JOURNAL')?.value
+    const mount = (volumeMounts as { name: string; mountPath: string }[]).find(
+      ({ name }) => name === 'endings',
+    )
+    expect([
+      service,
+      mount?.mountPath,
+      (pod['volumes'] as object[]).some((one) => isDeepStrictEqual(one, claim)),
+    ]).toEqual([service, path, SERVICES[service].usesDatabase])
+    expect(path !== undefined).toBe(SERVICES[service].usesDatabase)
+    if (path !== undefined) expect(env.map(({ name }) => name)).toContain('DATA_KEY')
+  }
+  expect(JSON.stringify(objectsOf(renderChart(SMALLEST)))).not.toContain('ENDINGS_JOURNAL')
 })
 
 test('the migration runs where and as it is told, with the newest image', () => {

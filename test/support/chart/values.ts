@@ -57,6 +57,7 @@ export const EVERYTHING: Values = {
     listenAddress: '::',
     caBundle: { existingConfigMap: 'company-ca' },
     database: { existingSecret: 'svc-database' },
+    endingsJournal: { existingClaim: 'svc-endings' },
     managedDatabase: { existingSecret: 'svc-managed' },
     dataKey: { existingSecret: 'svc-keys' },
     platformConnector: { existingSecret: 'svc-keys' },
@@ -160,7 +161,7 @@ export const HOSTED: Values = {
 
 /** What `--reuse-values` finds in a release of an older chart: the defaults of today without those that came with 0.5.0. */
 export const VALUES_BEFORE_0_5_0: Values = merge(readChart('.').values, {
-  global: { workloadIdentity: null, fixedUser: null, caBundle: null },
+  global: { workloadIdentity: null, fixedUser: null, caBundle: null, endingsJournal: null },
   'auth-service': { rbac: null },
   ingress: { skillsPathType: null },
   migration: { podAnnotations: null, podLabels: null, nodeSelector: null, tolerations: null, affinity: null },
