@@ -1,7 +1,7 @@
 /** A database that stops and starts again under the whole product: everybody is told honestly, and nothing has to be restarted. */
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { connect, type Connection } from '../../db/connect.ts'
 import { DatabaseAway } from '../../db/database-away.ts'
 import { migrate } from '../../db/migrate.ts'
@@ -71,6 +71,8 @@ test('while it is away every service answers 503 and when to come again, and aft
     ])
   const before = (await all()).map(({ status }) => status)
   await server.halt()
+  // Whoever asks within a second has the answer of before.
+  await expect.poll(async () => (await ask('/readyz')).status).toBe(503)
   const away = await all()
   await server.resume()
   expect(away.map(({ status }) => status)).toEqual(away.map(() => 503))
@@ -80,6 +82,31 @@ test('while it is away every service answers 503 and when to come again, and aft
   await expect
     .poll(async () => (await all()).map(({ status }) => status), { timeout: 30_000 })
     .toEqual(before)
+})
+
+test('an exchange that takes too long is told so in the words of OAuth, and what it still waited for is not done', async () => {
+  const hasty = await startListeningSystem({}, { connection, deadlineMs: 1_500 })
+  const second = await connect({ url: server.url }, { poolSize: 2 })
+  onTestFinished(async () => {
+    await second.close()
+    await hasty.stop()
+  })
+  const chains = await Promise.all(
+    [1, 2].map(async () => {
+      const { owner } = await makeOrganization(hasty)
+      const assistant = newAssistant(hasty, await preRegistered(hasty))
+      return { assistant, refresh: (await assistant.connect(owner)).refresh }
+    }),
+  )
+  const [one, other] = [chains[0]!, chains[1]!]
+  await second.sql.transaction(async (tx) => {
+    await tx.query('lock table oauth_artifacts in access exclusive mode')
+    const { status, body } = await one.assistant.refresh(one.refresh)
+    expect([status, body]).toMatchObject([504, { error: 'temporarily_unavailable' }])
+  })
+  // Both chains go on with the token that they have.
+  for (const { assistant, refresh } of [one, other])
+    expect((await assistant.refresh(refresh)).status).toBe(200)
 })
 
 test('lost between the parts of an exchange it is said to be done in part: a code is spent and must not be sent again', async () => {

@@ -18,7 +18,8 @@ import { blockOauthClient, revokeGrant } from '../../src/contracts/grants.ts'
 import { changeMemberRole, removeMember } from '../../src/contracts/members.ts'
 import { pushLogs } from '../../src/contracts/logs.ts'
 import { changePassword, whoAmI } from '../../src/contracts/people.ts'
-import { signInWithPassword, signOut } from '../../src/contracts/sessions.ts'
+import { rotateSession, signInWithPassword, signOut } from '../../src/contracts/sessions.ts'
+import { SESSION_ROTATION_GRACE_SECONDS } from '../../src/contracts/limits.ts'
 import { revokeApiToken, rotateApiToken } from '../../src/contracts/tokens.ts'
 import { recordRestore } from '../../src/cores/endings/index.ts'
 import { addEndingKeeper } from '../../src/cores/record-ending.ts'
@@ -329,23 +330,35 @@ test('an ending that is refused because the database died before its commit is n
   expect(await endedAgain(late, org)).toEqual([])
 })
 
-test('refresh chains whose last rotation was lost go on: of an agent, and of a login of the client', async () => {
+test('what was rotated in the lost tail goes on: of an agent, of a login of the client, and of a browser', async () => {
   const one = await startFirst(undefined)
   const org = await makeOrganization(one)
   const assistant = newAssistant(one, await preRegistered(one))
   const first = await assistant.connect(org.owner)
   const login = await signInCli(one, org, org.owner)
+  const browsers = [await signedIn(one, org.owner.email), await signedIn(one, org.owner.email)]
   await server.save()
   await expect.poll(async () => (await whoami(one, first.access)).status, { timeout: 60_000 }).toBe(200)
   one.clock.advance(10)
   const lost = tokensIn(await assistant.refresh(first.refresh))
   const lostLogin = tokensOf(one, (await renew(one, login.refresh)).body)
+  const lostRotations = await Promise.all(
+    browsers.map(async ({ call }) => (await call(rotateSession, {})).token),
+  )
   await server.failOver()
   await expect.poll(async () => (await whoami(one, lost.access)).status, { timeout: 60_000 }).toBe(200)
   const next = tokensIn(await assistant.refresh(lost.refresh))
   expect((await whoami(one, next.access)).status).toBe(200)
   const renewed = tokensOf(one, (await renew(one, lostLogin.refresh)).body)
   expect(await renewed.call(whoAmI, {})).toMatchObject({ organization: { id: org.id } })
+  const tabs = await Promise.all(
+    lostRotations.flatMap((token) => [1, 2, 3].map(() => one.as({ token })(whoAmI, {}))),
+  )
+  expect(tabs.map(({ kind }) => kind)).toEqual(tabs.map(() => 'user'))
+  one.clock.advance(SESSION_ROTATION_GRACE_SECONDS + 1)
+  await expect(browsers[0]!.call(whoAmI, {})).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+  const left = lostRotations.map((token) => one.as({ token })(whoAmI, {}))
+  expect((await Promise.allSettled(left)).map(({ status }) => status)).toEqual(['rejected', 'fulfilled'])
   // Whoever has the one before loses it for both.
   expect((await assistant.refresh(first.refresh)).status).toBe(400)
   expect((await assistant.refresh(next.refresh)).status).toBe(400)

@@ -1,4 +1,5 @@
 /** A primary with a synchronous standby, which hangs: what waits for it, what does not, and what every process sees at once. */
+import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { sql as text } from 'drizzle-orm'
@@ -13,10 +14,15 @@ import { revokeApiToken } from '../../src/contracts/tokens.ts'
 import { migrate } from '../../db/migrate.ts'
 import { openReplica } from '../../db/replica.ts'
 import { readMigrations } from '../../db/read-migrations.ts'
+import { run } from '../../src/cli/run.ts'
 import { answerTo } from '../support/answers.ts'
+import { startListeningSystem } from '../support/assistant.ts'
+import { fakeEnvironment } from '../support/fake-environment.ts'
+import { processes } from '../support/process.ts'
 import { makeApiToken, makeMember, makeOrganization, unique } from '../support/make.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
-import { startSystem } from '../support/system.ts'
+import { OPERATOR_TOKEN, startSystem } from '../support/system.ts'
+import { newWalker } from '../support/walker.ts'
 import { connect, confirmationOf, type Connection } from '../../db/connect.ts'
 import { COMMIT_LOCALLY, locally } from '../../db/commit-locally.ts'
 import { runCall } from '../../db/current-call.ts'
@@ -233,6 +239,48 @@ test('in the whole product questions and log lines go on, a ticket has an unknow
   expect([found.status, found.headers.get('idempotency-replayed')]).toEqual([201, 'true'])
   const { tickets } = await furnished[0]!.owner(listTickets, { alias: asked.alias })
   expect(tickets).toHaveLength(1)
+})
+
+test('a standby that no commit waits for is told of at the start, by /readyz, by doctor and to the operator', async () => {
+  const started = processes()
+  const system = await startListeningSystem({}, { connection: direct })
+  onTestFinished(async () => {
+    await started.cleanUp()
+    await system.stop()
+  })
+  const org = await makeOrganization(system)
+  const { token } = await makeApiToken(system, org, org.owner)
+  const start = async () => {
+    const env = {
+      DATABASE_URL: primary.url,
+      SVC_SERVICES: 'worker',
+      DATA_KEY: randomBytes(32).toString('hex'),
+      BASE_DOMAIN: 'localhost',
+    }
+    const server = await started.start({ env })
+    const warned = server.logLines().map(({ event }) => event)
+    await server.stop()
+    return warned.join('\n')
+  }
+  const ready = async () => JSON.stringify(await (await fetch(`${system.origin}/readyz`)).json())
+  const doctor = async () => {
+    const environment = fakeEnvironment({ env: { SVC_API_URL: system.origin, SVC_API_KEY: token } })
+    await run(['doctor'], environment)
+    return environment.out()
+  }
+  const overview = async () => {
+    const walker = newWalker(system, { overSockets: true })
+    const page = await walker.open('/auth/operator/registrations')
+    await walker.submit(page, 'Continue', { token: OPERATOR_TOKEN })
+    return (await walker.open('/auth/operator/registrations')).words
+  }
+  const places = async () => [await start(), await ready(), await doctor(), await overview()]
+  const TOLD = 'synchronous_standby_names is empty'
+  for (const text of await places()) expect(text).not.toContain(TOLD)
+  await direct.sql.query('alter system reset synchronous_standby_names')
+  await direct.sql.query('select pg_reload_conf()')
+  await expect.poll(ready, { timeout: 10_000 }).toContain(TOLD)
+  for (const text of await places()) expect(text).toContain(TOLD)
 })
 
 const UNKNOWN = expect.stringContaining('outcome is unknown') as string

@@ -1,10 +1,11 @@
 /** Rights that end: with the membership, with the role, with the token they were made with; and none comes back. */
 import { and, eq, isNull, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test, vi } from 'vitest'
-import { connect, type Connection } from '../../db/connect.ts'
+import { connect, type Connection, type Server } from '../../db/connect.ts'
 import {
   apiTokens,
   appMembers,
+  appTokens,
   invitations,
   memberships,
   oauthArtifacts,
@@ -53,7 +54,13 @@ import {
 } from '../../src/contracts/sessions.ts'
 import { createTicket, listTickets } from '../../src/contracts/tickets.ts'
 import { createApiToken, revokeApiToken, rotateApiToken, validateToken } from '../../src/contracts/tokens.ts'
-import { endLost, keepUnsettledEndings, type Ending } from '../../src/cores/endings/index.ts'
+import {
+  endLost,
+  keepUnsettledEndings,
+  watchTimeline,
+  type Ending,
+  type EndingsJournal,
+} from '../../src/cores/endings/index.ts'
 import { addEndingKeeper, endingKeepersOf } from '../../src/cores/record-ending.ts'
 import { signInWithProvider } from '../../src/cores/identity/index.ts'
 import {
@@ -65,7 +72,7 @@ import {
 } from '../support/assistant.ts'
 import { insertSource } from '../support/data-sources.ts'
 import { watchStatements } from '../support/crossing-statements.ts'
-import { testDatabase } from '../support/database.ts'
+import { newDatabase, testDatabase } from '../support/database.ts'
 import { basic, comesIn, makeMachineAgent } from '../support/machine-agents.ts'
 import {
   makeApiToken,
@@ -270,6 +277,83 @@ describe('endings of which nobody knows whether they are done', () => {
     expect(ofImpossible()).toHaveLength(2)
   })
 })
+
+// The embedded database has neither standbys nor poolers.
+describe.skipIf(inject('engine') === 'pglite')(
+  'behind a pooler, where another server comes without a new session',
+  () => {
+    test('nothing is sent from the moment it is noticed until what was lost is ended again', async () => {
+      const own = await newDatabase()
+      onTestFinished(() => own.close())
+      const clock = () => system.clock.now()
+      for (const id of ['atk_lost', 'atk_living'])
+        await own.db.insert(appTokens).values({
+          orgId: `org_of_${id}`,
+          id,
+          appId: 'app_one',
+          name: 'collector',
+          scope: 'apps:report',
+          secretHash: id,
+          startsWith: 'svca_',
+          createdBy: 'usr_one',
+          createdByName: 'Somebody',
+          createdAt: clock(),
+          fullUntil: clock(),
+        })
+      const entries = Promise.withResolvers<readonly Ending[]>()
+      let reads = 0
+      const journal: EndingsJournal = {
+        id: 'journal',
+        keep: async () => async () => {},
+        // At the start there is nothing.
+        read: () => (reads++ === 0 ? Promise.resolve([]) : entries.promise),
+        sweep: async () => {},
+        close: async () => {},
+      }
+      const held: Promise<void>[] = []
+      const server: Server = {
+        ...own.server!,
+        isPooled: true,
+        hold(until) {
+          held.push(until)
+          own.server!.hold(until)
+        },
+      }
+      const log = { warn: () => {} }
+      const watch = await watchTimeline({
+        connection: { db: own.db, server },
+        clock,
+        log,
+        journal,
+        beatMs: 50,
+      })
+      onTestFinished(() => watch.close())
+      const beat = `(value ->> 'beat')::int`
+      const beats = () =>
+        own.sql.query<{ n: number }>(
+          `select ${beat} as n from installation_facts where name = 'database_timeline'`,
+        )
+      await expect.poll(async () => (await beats())[0]!.n).toBeGreaterThan(3)
+      const before = held.length
+      // A copy of before: what the process knows of it was later.
+      await server.aside(({ sql: copy }) =>
+        copy.query(
+          `update installation_facts set value = jsonb_set(value, '{beat}', '1') where name = 'database_timeline'`,
+        ),
+      )
+      await expect.poll(() => held.length).toBe(before + 1)
+      let isAnswered = false
+      const asked = own.sql
+        .query<{ id: string }>('select id from app_tokens where revoked_at is null')
+        .finally(() => (isAnswered = true))
+      await server.aside(({ sql: other }) => other.query('select 1'))
+      expect(isAnswered).toBe(false)
+      entries.resolve([{ kind: 'app_token', orgId: 'org_of_atk_lost', id: 'atk_lost' }])
+      expect(await asked).toEqual([{ id: 'atk_living' }])
+      await held.at(-1)
+    })
+  },
+)
 
 describe('an invitation', () => {
   test('to somebody who is removed meanwhile does not bring them back; a later one does', async () => {
