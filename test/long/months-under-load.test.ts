@@ -3,6 +3,8 @@
  * none is refused, nothing is delivered twice, and what was to come once comes once.
  */
 import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { zstdDecompressSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { connect, type Connection } from '../../db/connect.ts'
 import { sql } from '../../db/drizzle.ts'
@@ -84,6 +86,144 @@ async function countOf({ sql: queries }: Connection, table: string): Promise<num
   return row!.n
 }
 
+/** As producers of either version do. */
+function startLoad(at: Connection, orgId: string, otherId: string) {
+  const written = { activity: 0, audit_log: 0, outbox: 0 }
+  const failures: unknown[] = []
+  const over = new AbortController()
+  const load = async (work: () => Promise<void>) => {
+    while (!over.signal.aborted) await work().catch((error: unknown) => failures.push(error))
+  }
+  const loads = [
+    load(async () => {
+      await at.sql.query(
+        `insert into activity (org_id, id, at, type, user_id, user_name, entry_point, outcome, duration_ms, question_bytes,
+           answer_bytes, request_id)
+         values ('${orgId}', $1, now(), 'function', 'usr_1', 'Somebody', 'mcp', 'answered', 1, 1, 1, 'req_1')`,
+        [makeId('act', Date.now())],
+      )
+      written.activity++
+    }),
+    load(async () => {
+      await at.sql.query(
+        `insert into audit_log (org_id, id, at, action, actor_kind, actor_name)
+         values ('${otherId}', $1, now(), 'organization.updated', 'system', 'Somebody')`,
+        [makeId('aud', Date.now())],
+      )
+      written.audit_log++
+    }),
+    load(async () => {
+      await at.sql.query(
+        `insert into outbox (org_id, id, source, dedup_key, type, subject, data, occurred_at)
+         values ('${orgId}', $1, 'load', $1, 'deploy.succeeded', 'things/' || $1, '{}', now())`,
+        [makeId('evt', Date.now())],
+      )
+      written.outbox++
+    }),
+    load(async () => {
+      await at.sql.query(`select * from activity where org_id = '${orgId}' order by id desc limit 50`)
+      await at.sql.query(
+        `select count(*) from deliveries join events using (org_id) where org_id = '${orgId}'`,
+      )
+    }),
+  ]
+  return {
+    written,
+    /** Says what failed. */
+    async stop(): Promise<unknown[]> {
+      over.abort()
+      await Promise.all(loads)
+      return failures
+    },
+  }
+}
+
+async function expectMonths(at: Connection): Promise<void> {
+  for (const [table, partitions] of await readPartitions(at.db)) {
+    expect(partitions.length, table).toBeGreaterThan(3)
+    expect(await countOf(at, `${table}_rest`), table).toBe(0)
+  }
+}
+
+/** Rows of a table as text, each once: what is not there in either is seen. */
+async function rowsOf({ sql: queries }: Connection, table: string, columns: readonly string[]) {
+  const rows = await queries.query<{ row: string }>(
+    `select json_build_array(${columns.map((name) => `"${name}"`).join(', ')})::text as row from ${table} order by 1`,
+  )
+  return rows.map(({ row }) => row)
+}
+
+test(
+  'what the walks of the version before left becomes months under load, and every row of it is as it was',
+  { timeout: 300_000 },
+  async () => {
+    const before = await newDatabase()
+    const all = await readMigrations()
+    await migrate(
+      before.sql,
+      all.filter(({ name }) => name < FIRST_NEW),
+    )
+    const file = await readFile(new URL('../fixtures/walks-before-months.ndjson.zst', import.meta.url))
+    const lines = zstdDecompressSync(file).toString().trim().split('\n')
+    const filled = lines.map((line) => JSON.parse(line) as { table: string; rows: Record<string, unknown>[] })
+    // Tables come in the order of their names, and some name others.
+    await before.sql.transaction(async (tx) => {
+      await tx.query(`set local session_replication_role = replica`)
+      for (const { table, rows } of filled)
+        await tx.query(
+          `insert into ${table} overriding system value
+           select * from json_populate_recordset(null::${table}, $1::text::json)
+           on conflict do nothing`,
+          [JSON.stringify(rows)],
+        )
+    })
+    const of = (table: string) => filled.find((one) => one.table === table)!.rows
+    expect(of('deliveries').length).toBeGreaterThan(1_000)
+    // Of the partitioned ones, as they were; what the migration adds is beside it.
+    const grown = TABLES.filter((table) => filled.some((one) => one.table === table))
+    expect(grown).toEqual(
+      expect.arrayContaining(['audit_log', 'events', 'deliveries', 'messages', 'attempts']),
+    )
+    const columns = new Map<string, string[]>()
+    const known = new Map<string, string[]>()
+    for (const table of grown) {
+      columns.set(table, Object.keys(of(table)[0]!))
+      known.set(table, await rowsOf(before, table, columns.get(table)!))
+    }
+    const load = startLoad(before, 'org_of_the_load', 'org_beside_it')
+    await expect.poll(() => Math.min(...Object.values(load.written))).toBeGreaterThan(5)
+    await migrate(before.sql, all)
+    const months = { db: before.db, partitions: true }
+    await prepareMonths(months)
+    await keepMonths(months)
+    const during = load.written.activity
+    await expect.poll(() => load.written.activity).toBeGreaterThan(during + 5)
+    expect(await load.stop()).toEqual([])
+    await expectMonths(before)
+    for (const table of grown) {
+      const after = new Set(await rowsOf(before, table, columns.get(table)!))
+      expect(
+        known.get(table)!.filter((row) => !after.has(row)),
+        table,
+      ).toEqual([])
+      const added = table === 'audit_log' ? load.written.audit_log : 0
+      expect(await countOf(before, table), table).toBe(known.get(table)!.length + added)
+    }
+    for (const { table, rows } of filled)
+      if (!grown.some((one) => one === table) && table !== 'outbox' && table !== 'installation_facts')
+        expect(await countOf(before, table), table).toBe(rows.length)
+    expect(await countOf(before, 'outbox')).toBe(of('outbox').length + load.written.outbox)
+    // Each delivery and event is known by its key, so that none comes twice.
+    const [keyless] = await before.db.execute<{ deliveries: number; events: number }>(sql`
+      select (select count(*)::int from deliveries d where not exists (
+          select from delivery_keys k
+          where k.org_id = d.org_id and k.event_id = d.event_id and k.delivery_id = d.id)) as deliveries,
+        (select count(*)::int from events e where not exists (
+          select from event_keys k where k.org_id = e.org_id and k.source = e.source and k.dedup_key = e.dedup_key)) as events`)
+    expect(keyless).toEqual({ deliveries: 0, events: 0 })
+  },
+)
+
 test(
   'a database of the version before becomes one with months, under load',
   { timeout: 300_000 },
@@ -121,48 +261,8 @@ test(
     )
     expect(before.get('deliveries')).toBeGreaterThan(6)
 
-    // As producers of either version do.
-    const written = { activity: 0, audit_log: 0, outbox: 0 }
-    const failures: unknown[] = []
-    const over = new AbortController()
-    const load = async (work: () => Promise<void>) => {
-      while (!over.signal.aborted) await work().catch((error: unknown) => failures.push(error))
-    }
-    const loads = [
-      load(async () => {
-        const now = Date.now()
-        await old.sql.query(
-          `insert into activity (org_id, id, at, type, user_id, user_name, entry_point, outcome, duration_ms, question_bytes,
-           answer_bytes, request_id)
-         values ('${org.id}', $1, now(), 'function', 'usr_1', 'Somebody', 'mcp', 'answered', 1, 1, 1, 'req_1')`,
-          [makeId('act', now)],
-        )
-        written.activity++
-      }),
-      load(async () => {
-        await old.sql.query(
-          `insert into audit_log (org_id, id, at, action, actor_kind, actor_name)
-         values ('${other.id}', $1, now(), 'organization.updated', 'system', 'Somebody')`,
-          [makeId('aud', Date.now())],
-        )
-        written.audit_log++
-      }),
-      load(async () => {
-        const id = makeId('evt', Date.now())
-        await old.sql.query(
-          `insert into outbox (org_id, id, source, dedup_key, type, subject, data, occurred_at)
-         values ('${org.id}', $1, 'load', $1, 'deploy.succeeded', 'things/' || $1, '{}', now())`,
-          [id],
-        )
-        written.outbox++
-      }),
-      load(async () => {
-        await old.sql.query(`select * from activity where org_id = '${org.id}' order by id desc limit 50`)
-        await old.sql.query(
-          `select count(*) from deliveries join events using (org_id) where org_id = '${org.id}'`,
-        )
-      }),
-    ]
+    const load = startLoad(old, org.id, other.id)
+    const { written } = load
     await expect.poll(() => Math.min(...Object.values(written))).toBeGreaterThan(5)
     const { applied } = await migrate(old.sql, await readMigrations())
     expect(applied).toEqual(expect.arrayContaining([FIRST_NEW, '0012_breaking-partitions']))
@@ -173,14 +273,9 @@ test(
     await keepMonths(months)
     const during = written.activity
     await expect.poll(() => written.activity).toBeGreaterThan(during + 5)
-    over.abort()
-    await Promise.all(loads)
-    expect(failures).toEqual([])
+    expect(await load.stop()).toEqual([])
 
-    for (const [table, partitions] of await readPartitions(old.db)) {
-      expect(partitions.length, table).toBeGreaterThan(3)
-      expect(await countOf(old, `${table}_rest`), table).toBe(0)
-    }
+    await expectMonths(old)
     expect(await countOf(old, 'activity')).toBe(before.get('activity')! + written.activity)
     expect(await countOf(old, 'audit_log')).toBe(before.get('audit_log')! + written.audit_log)
     for (const table of ['events', 'deliveries', 'messages', 'attempts'] as const)
