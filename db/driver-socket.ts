@@ -84,6 +84,12 @@ type Watched =
     }
   | { readonly onData: () => void }
 
+/** Whatever went wrong, as with a server that is only just taking over: nothing was sent, and the next session tries again. */
+function refuseSession(cause: unknown): never {
+  if (isLoss(cause)) throw cause
+  throw Object.assign(new Error('The server could not be looked at', { cause }), { code: 'NOT_LOOKED_AT' })
+}
+
 export function openDriver(url: string, settings: Settings, watched?: Watched): postgres.Sql {
   const gate = watched && 'gate' in watched ? watched.gate : undefined
   const onData = watched && 'onData' in watched ? watched.onData : () => gate?.found()
@@ -109,7 +115,7 @@ export function openDriver(url: string, settings: Settings, watched?: Watched): 
         gate && hasConnected ? AGAIN_CONNECT_MS : settings.connect_timeout * 1000,
       )
       opened.on('error', ignore)
-      if (watched && 'onSession' in watched) await watched.onSession()
+      if (watched && 'onSession' in watched) await watched.onSession().catch(refuseSession)
       opened.off('error', ignore)
       failures = 0
       hasConnected = true

@@ -298,3 +298,23 @@ describe('a call', () => {
 
 /** Of the DOM's TimeoutError. */
 const TIMED_OUT = 23
+
+/** As of a server that has taken over and still says of itself that it is a standby. */
+test('a session whose server cannot be looked at is not used, and whoever waits is told that the database is away', async () => {
+  const way = await openWay()
+  const { sql, server: own } = await connected(way.url, 1)
+  let looks = 0
+  own!.watch(async () => {
+    looks++
+    throw Object.assign(new Error('recovery is in progress'), { code: '55000' })
+  })
+  way.cut()
+  expect(await codeOf(sql.query(`insert into story values ('sent')`))).toBe('DATABASE_AWAY')
+  expect(looks).toBeGreaterThan(0)
+  expect(await parts()).toEqual([])
+  own!.watch(async () => {})
+  await expect
+    .poll(() => codeOf(sql.query(`insert into story values ('later')`)), { timeout: 10_000 })
+    .toBe('done')
+  expect(await parts()).toEqual(['later'])
+})

@@ -189,6 +189,9 @@ describe.each(MODES)('$mode', ({ mode, isSynchronous }) => {
       ),
     )
     console.log(`${rows.at(-1)}\n${JSON.stringify(result, null, 2)}`)
+    // An answer says nothing of why.
+    const failures = running.flatMap((one) => one.logLines()).filter(({ level }) => level === 'error')
+    if (result.of500 > 0) console.log(JSON.stringify(failures, null, 2))
     // Otherwise it was about nothing.
     expect(isFew(load)).toBe(false)
     if (name.startsWith('a lagging') && !isSynchronous) expect(settled.ticketsLost).toBeGreaterThan(0)

@@ -110,9 +110,9 @@ export function keepUnsettledEndings({
   function noteFailure(one: Unsettled, error: unknown): void {
     const { kind, id } = one.ending
     if (one.failingSince === undefined) {
-      one.failingSince = performance.now()
+      one.failingSince = clock().getTime()
       log.warn('an ending cannot be done again yet: until then nobody is answered', { kind, id, error })
-    } else if (!one.isGivenUp && performance.now() - one.failingSince > holdMs) {
+    } else if (!one.isGivenUp && clock().getTime() - one.failingSince > holdMs) {
       one.isGivenUp = true
       log.warn('an ending that cannot be done again is not waited for any more', { kind, id, error })
     }
