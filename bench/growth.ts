@@ -3,6 +3,7 @@
  * that wait; for a year of activity that is over; and a page of a list, from a table that is long.
  */
 import { randomBytes } from 'node:crypto'
+import { statfs } from 'node:fs/promises'
 import { connect, type Connection } from '../db/connect.ts'
 import { migrate } from '../db/migrate.ts'
 import { readMigrations } from '../db/read-migrations.ts'
@@ -35,14 +36,24 @@ const DELIVERY_MONTHS = 5
 const DAY_MS = 86_400_000
 const PAGES = sized(200, 10)
 
+const PARTS: Readonly<Record<string, (url: string) => Promise<string[]>>> = {
+  subscriptions: (url) => manySubscriptions(url),
+  organizations: (url) => manyOrganizations(url),
+  activity: (url) => longActivity(url),
+}
+
+/** `BENCH_PART` names one of them, to be run alone: filling a table takes long. */
 export async function growth(): Promise<string[]> {
+  const asked = process.env['BENCH_PART']
+  const parts = asked === undefined ? Object.values(PARTS) : [PARTS[asked]]
   const postgres = await startPostgres()
   try {
-    return [
-      ...(await manySubscriptions(postgres.url)),
-      ...(await manyOrganizations(postgres.url)),
-      ...(await longActivity(postgres.url)),
-    ]
+    const lines: string[] = []
+    for (const part of parts) {
+      if (!part) throw new Error(`BENCH_PART: one of ${Object.keys(PARTS).join(', ')}`)
+      lines.push(...(await part(postgres.url)))
+    }
+    return lines
   } finally {
     await postgres.stop()
   }
@@ -152,6 +163,7 @@ async function pageOf(url: string, folder: string, rows: number) {
   )
   try {
     const { orgId, userId } = source.owner
+    await requireRoom(connection, rows)
     await fillActivity(connection, rows, orgId, userId!)
     const call = httpClient(source.system.services.get('api-gateway')!, { token: source.token })
     const ask = {
@@ -185,6 +197,20 @@ async function pageOf(url: string, folder: string, rows: number) {
     await admin.sql.query(`drop database ${name} with (force)`)
     await admin.close()
   }
+}
+
+/** Measured: a row with its indexes, and what sorting them needs meanwhile. */
+const ROW_BYTES = 900
+
+/** A disk that is full ends more than this. */
+async function requireRoom({ sql }: Connection, rows: number): Promise<void> {
+  const [at] = await sql.query<{ folder: string }>(`select current_setting('data_directory') as folder`)
+  const { bavail, bsize } = await statfs(at!.folder)
+  const room = Math.floor((bavail * bsize * 0.8) / ROW_BYTES)
+  if (rows > room)
+    throw new Error(
+      `BENCH_ROWS: there is room for ${room.toLocaleString('en')} rows of ${rows.toLocaleString('en')}`,
+    )
 }
 
 /** Rows first and then indexes, which takes a third of the time, and leaves what there was. */
