@@ -11,8 +11,8 @@ export type Verb<Deps> = (deps: Deps) => (principal: Principal, input: never) =>
 
 export type OldReads = {
   current(): { readonly db: Database; readonly ageSeconds: number } | undefined
-  /** Who has changed something through this process, and when: they find it. */
-  readonly changes: Map<string, number>
+  /** Who has changed something through this process, when, and until that is marked: they find it. */
+  readonly changes: Map<string, { readonly at: number; readonly marked: Promise<unknown> }>
   /** The same for all processes. Asked only where a standby would be. */
   readonly marks: Marks
 }
@@ -55,13 +55,19 @@ const noting =
     const answer = await run(principal, input)
     const now = performance.now()
     const owner = ownerOf(principal)
-    const markedAt = changes.get(owner) ?? Number.NEGATIVE_INFINITY
-    if (now - markedAt < MARK_SECONDS * 1000) return answer
-    changes.delete(owner)
-    changes.set(owner, now)
-    // Before the answer: whatever is asked after it finds the mark, in whichever process. The change itself is made.
-    await marks.set(owner, OLD_READ_SECONDS + MARK_SECONDS).catch(() => changes.delete(owner))
-    for (const [known, at] of changes) {
+    const before = changes.get(owner)
+    const isMarked = before !== undefined && now - before.at < MARK_SECONDS * 1000
+    // The change itself is made, whatever becomes of this.
+    const marked = isMarked
+      ? before.marked
+      : marks.set(owner, OLD_READ_SECONDS + MARK_SECONDS).catch(() => changes.delete(owner))
+    if (!isMarked) {
+      changes.delete(owner)
+      changes.set(owner, { at: now, marked })
+    }
+    // Before the answer: whatever is asked after it finds the mark, in whichever process.
+    await marked
+    for (const [known, { at }] of changes) {
       if (now - at < (OLD_READ_SECONDS + MARK_SECONDS) * 1000) break
       changes.delete(known)
     }
@@ -86,7 +92,7 @@ const orOld =
   }
 
 async function hasChanged({ changes, marks }: OldReads, owner: string): Promise<boolean> {
-  const changedAt = changes.get(owner) ?? Number.NEGATIVE_INFINITY
+  const changedAt = changes.get(owner)?.at ?? Number.NEGATIVE_INFINITY
   if (performance.now() - changedAt < (OLD_READ_SECONDS + MARK_SECONDS) * 1000) return true
   return marks.has(owner)
 }
