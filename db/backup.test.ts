@@ -1,6 +1,6 @@
 import { mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { copySnapshot } from '../test/support/database.ts'
@@ -40,7 +40,7 @@ const STORY = 'select md5(told) from story'
 test('a restored database tells the same story, and the file is for its owner only', SLOW, async () => {
   expect((await stat(backup)).mode & 0o777).toBe(0o600)
   expect(await readdir(home)).not.toContainEqual(expect.stringContaining('partial'))
-  expect(await restoreEmbedded(backup, join(home, 'copy'))).toEqual({ keptAside: undefined })
+  expect(await restoreEmbedded(backup, join(home, 'copy'))).toEqual({ keptAside: [] })
   expect(await inDatabase('copy', STORY)).toEqual(await inDatabase('original', STORY))
 })
 
@@ -50,7 +50,8 @@ test(
   async () => {
     await copySnapshot(join(home, 'managed'))
     await mkdir(join(home, 'managed', 'databases', 't2_other'), { recursive: true })
-    await restoreEmbedded(backup, join(home, 'managed'), { replace: true })
+    const { keptAside } = await restoreEmbedded(backup, join(home, 'managed'), { replace: true })
+    expect(keptAside.map((path) => basename(path).split('.')[0])).toEqual(['db', 'databases'])
     expect(await readdir(join(home, 'managed'))).toEqual([
       'databases',
       expect.stringMatching(/^databases\.before-restore-/),
@@ -75,7 +76,7 @@ test('a database is replaced only when that is said, and is kept aside then', SL
     'db',
     expect.stringMatching(/^db\.before-restore-\d{8}T\d{9}Z$/),
   ])
-  expect(keptAside).toBe(join(home, 'occupied', (await readdir(join(home, 'occupied')))[2] ?? ''))
+  expect(keptAside).toEqual([join(home, 'occupied', (await readdir(join(home, 'occupied')))[2] ?? '')])
   expect(await inDatabase('occupied', STORY)).toHaveLength(1)
 })
 
@@ -119,9 +120,20 @@ test('a backup of the unreleased version is refused before anything is changed',
   await copySnapshot(target)
   const before = await readdir(target)
   await expect(restoreEmbedded(file, target, { replace: true })).rejects.toThrow(
-    'made by an earlier, unreleased version of svc',
+    'made by a build of svc from before 0.1.0',
   )
   expect(await readdir(target)).toEqual(before)
+})
+
+test('a file that is there is replaced only when that is said', async () => {
+  const file = join(home, 'kept.backup')
+  await writeFile(file, 'mine')
+  await expect(backupEmbedded(join(home, 'original'), file)).rejects.toThrow(
+    `${file} exists already: choose another name, or add --force to replace it`,
+  )
+  expect(await readFile(file, 'utf8')).toBe('mine')
+  await backupEmbedded(join(home, 'original'), file, { replace: true })
+  expect([...(await readFile(file)).subarray(0, 2)]).toEqual([0x1f, 0x8b])
 })
 
 test('an empty folder has nothing to back up', async () => {

@@ -1,27 +1,36 @@
 /** Backup and restore of the embedded databases, ours and the managed ones: one compressed tar file, written while they are closed. */
+import { randomBytes } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { access, mkdir, readdir, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import { connect } from './connect.ts'
-import {
-  beforeRestoreName,
-  databaseFolder,
-  holdsDatabase,
-  inPartialFolder,
-  openDatabaseFolder,
-} from './embedded.ts'
+import { beforeRestoreName, databaseFolder, holdsDatabase, openDatabaseFolder } from './embedded.ts'
+import { exchangeFolders, finishRestore, isThere, type Move } from './finish-restore.ts'
 import { refuseUnknownMigrations } from './migrate.ts'
 import { readMigrations } from './read-migrations.ts'
 import { tarOf, untar } from './tar.ts'
 
-/** The caller holds the lock of the data folder. Secrets lie beside the database and are not in the backup. */
-export async function backupEmbedded(dataFolder: string, file: string): Promise<void> {
+/**
+ * The caller holds the lock of the data folder. Secrets lie beside the database and are not in the backup. A file that is
+ * there stays as it is, unless it may be replaced.
+ */
+export async function backupEmbedded(
+  dataFolder: string,
+  file: string,
+  { replace = false }: { replace?: boolean } = {},
+): Promise<void> {
+  await finishRestore(dataFolder)
   const folder = databaseFolder(dataFolder)
   if (!(await holdsDatabase(folder)))
     throw new Error(`There is no database in ${dataFolder}: nothing to back up`)
+  const refuseExisting = async () => {
+    if (!replace && (await isThere(file)))
+      throw new Error(`${file} exists already: choose another name, or add --force to replace it`)
+  }
+  await refuseExisting()
   const partial = `${file}.partial-${process.pid}`
   try {
     await pipeline(
@@ -29,6 +38,8 @@ export async function backupEmbedded(dataFolder: string, file: string): Promise<
       createGzip(),
       createWriteStream(partial, { flags: 'wx', mode: 0o600, flush: true }),
     )
+    // It may have come meanwhile.
+    await refuseExisting()
     await rename(partial, file)
   } finally {
     await rm(partial, { force: true })
@@ -52,35 +63,47 @@ async function managedFolders(dataFolder: string): Promise<Map<string, string>> 
 
 /**
  * The caller holds the lock of the data folder. Nothing is touched until the file has been read to its end and has
- * been opened as a database. Returns where the database that was there before is now.
+ * been opened as a database. Returns where the folders that were there before are now.
  */
 export async function restoreEmbedded(
   file: string,
   dataFolder: string,
   { replace = false }: { replace?: boolean } = {},
-): Promise<{ keptAside: string | undefined }> {
+): Promise<{ keptAside: readonly string[] }> {
+  await finishRestore(dataFolder)
   const folder = databaseFolder(dataFolder)
   const occupied = await holdsDatabase(folder)
   if (occupied && !replace) {
     throw new Error(`${dataFolder} already holds a database: restore into another folder, or add --replace`)
   }
-  const keptAside = occupied ? beforeRestoreName(folder, new Date()) : undefined
-  await inPartialFolder(folder, async (partial) => {
-    try {
-      await pipeline(createReadStream(file), createGunzip(), (bytes: AsyncIterable<Buffer>) =>
-        untar(bytes, partial),
-      )
-      if (!(await holdsDatabase(partial))) throw new Error('it is empty')
-      await refuseUnusable(partial)
-    } catch (error) {
-      const reason = error instanceof Error ? error.message : 'unknown reason'
-      throw new Error(`${file} cannot be restored, and nothing was changed: ${reason}`, { cause: error })
-    }
-    if (keptAside) await rename(folder, keptAside)
-    await moveManaged(dataFolder, join(partial, MANAGED))
-    await rename(partial, folder)
-  })
-  return { keptAside }
+  const partial = `${folder}.partial-${randomBytes(6).toString('hex')}`
+  await mkdir(partial, { recursive: true, mode: 0o700 })
+  try {
+    await pipeline(createReadStream(file), createGunzip(), (bytes: AsyncIterable<Buffer>) =>
+      untar(bytes, partial),
+    )
+    if (!(await holdsDatabase(partial))) throw new Error('it is empty')
+    await refuseUnusable(partial)
+    // A folder without anything in it is no database, and must not be in the way.
+    if (!occupied) await rm(folder, { recursive: true, force: true })
+  } catch (error) {
+    await rm(partial, { recursive: true, force: true })
+    const reason = error instanceof Error ? error.message : 'unknown reason'
+    throw new Error(`${file} cannot be restored, and nothing was changed: ${reason}`, { cause: error })
+  }
+  // The managed databases that were there belong to the old database, and are kept with it.
+  const old = [...(occupied ? [folder] : []), managedFolder(dataFolder)]
+  const now = new Date()
+  const aside: Move[] = []
+  for (const one of old) {
+    if (await isThere(one)) aside.push({ from: basename(one), to: basename(beforeRestoreName(one, now)) })
+  }
+  await exchangeFolders(dataFolder, [
+    ...aside,
+    { from: join(basename(partial), MANAGED), to: basename(managedFolder(dataFolder)) },
+    { from: basename(partial), to: basename(folder) },
+  ])
+  return { keptAside: aside.map(({ to }) => join(dataFolder, to)) }
 }
 
 /** Damaged, or of a version whose migrations this program does not have: the next start would refuse it. */
@@ -92,18 +115,3 @@ async function refuseUnusable(folder: string): Promise<void> {
     await close()
   }
 }
-
-/** The managed databases that were there belong to the old database, and are kept with it. */
-async function moveManaged(dataFolder: string, restored: string): Promise<void> {
-  const target = managedFolder(dataFolder)
-  if (await isThere(target)) await rename(target, beforeRestoreName(target, new Date()))
-  if (!(await isThere(restored))) return
-  await mkdir(dataFolder, { recursive: true, mode: 0o700 })
-  await rename(restored, target)
-}
-
-const isThere = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  )

@@ -5,6 +5,7 @@ import { basename, dirname, join } from 'node:path'
 import { Duplex } from 'node:stream'
 import { startEngineThread, type EngineThread } from './engine-thread.ts'
 import type { FromEngine, ToEngine } from './engine-worker.ts'
+import { finishRestore } from './finish-restore.ts'
 import type { Migration } from './read-migrations.ts'
 import { unpackControlTemplate } from './template.ts'
 
@@ -43,6 +44,7 @@ export async function openEmbedded(
 /** Makes the database where there is none yet. */
 export async function ensureDatabase(dataFolder: string, migrations: readonly Migration[]): Promise<void> {
   const folder = databaseFolder(dataFolder)
+  await finishRestore(dataFolder)
   await removePartial(folder)
   if (await holdsDatabase(folder)) return
   await refuseInterruptedRestore(folder)
@@ -116,14 +118,14 @@ export const beforeRestoreName = (folder: string, at: Date): string =>
   `${folder}${BEFORE_RESTORE}${at.toISOString().replaceAll(/[-:.]/g, '')}`
 const BEFORE_RESTORE = '.before-restore-'
 
-/** A restore that was killed between these two steps leaves no database: it must not be replaced by an empty one silently. */
+/** The folder was moved away by hand, or by a restore of an older program: it must not be replaced by an empty one silently. */
 async function refuseInterruptedRestore(folder: string): Promise<void> {
   const aside = (await readdir(dirname(folder))).findLast((name) =>
     name.startsWith(`${basename(folder)}${BEFORE_RESTORE}`),
   )
   if (!aside) return
   throw new Error(
-    `${dirname(folder)} holds no database but ${aside}: a restore was interrupted. Restore again, or rename ${aside} to ${basename(folder)}.`,
+    `${dirname(folder)} holds no database but ${aside}, from before a restore. Restore again, or rename ${aside} to ${basename(folder)}.`,
   )
 }
 

@@ -81,11 +81,11 @@ test('it does not where a newer migration breaks it, where one is missing betwee
   const third = migration('0002_breaking-pets', 'drop table pets')
   await migrate(sql, [FIRST, SECOND])
   await expect(migrate(sql, [migration('0000_people', 'create table persons (id int)')])).rejects.toThrow(
-    'The migration 0000_people was changed after it was applied',
+    /^This database was made by a build of svc from before 0\.1\.0: the migration 0000_people, applied on \d{4}-\d\d-\d\d, is not the one of this version\. It cannot be upgraded, and nothing was changed\./,
   )
   await migrate(sql, [FIRST, SECOND, third])
   await expect(migrate(sql, [FIRST, SECOND])).rejects.toThrow(
-    'This database is newer than this program and cannot be used by it: it holds the migration 0002_breaking-pets. Upgrade svc, or restore a backup made before.',
+    /^This database was changed by a newer version of svc, and this one cannot use it: it holds the migration 0002_breaking-pets, applied on \d{4}-\d\d-\d\d\. Nothing was changed\. Install that version or a later one, or restore a backup made before that day\.$/,
   )
   await sql.query(`update svc_migrations set name = '0002_toys' where name = '0002_breaking-pets'`)
   expect(await migrate(sql, [FIRST, SECOND])).toMatchObject({ newer: ['0002_toys'] })
@@ -97,12 +97,12 @@ test.each([
   [
     'a database made before the first release',
     '0000_identity',
-    'This database was made by an earlier, unreleased version of svc, whose migrations are gone. Start with an empty data folder or database, or use that version.',
+    /^This database was made by a build of svc from before 0\.1\.0: the migration 0000_identity, applied on \S+, is not .* Keep that build for it, export with it what you need, and load that into a new installation \(docs\/operating\.md, Upgrades\)\.$/,
   ],
   [
     'one with a migration that this program never had',
     '0000_elsewhere',
-    'This database holds the migration 0000_elsewhere, which this version of svc does not have. Use the version that applied it, or start with an empty data folder or database.',
+    /^This database was made by another build of svc: it holds the migration 0000_elsewhere, applied on \S+, which this version does not have\. Nothing was changed\. Start the build that made it, or name another data folder or database\.$/,
   ],
 ])('%s is refused, and nothing in it is changed', async (_, name, sentence) => {
   const { sql } = await database(`from_${name}`)

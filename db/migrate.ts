@@ -6,7 +6,8 @@ import type { Migration } from './read-migrations.ts'
 /** Any fixed number does; ours spells "svc". */
 const LOCK = 0x73_76_63
 
-/** The only set that existed before the first release began with this one. It was replaced by a new initial set. */
+/** Builds from before this version had other migrations under these numbers; an earlier set began with 0000_identity. */
+const FIRST_VERSION = '0.1.0'
 const UNRELEASED = '0000_identity'
 
 type Migrated = {
@@ -20,7 +21,7 @@ type Migrated = {
 export async function migrate(sql: Sql, migrations: readonly Migration[]): Promise<Migrated> {
   // Nearly every start finds nothing to do: one statement says so, and no lock is taken. Where the table is missing, or
   // anything else is wrong, the full way says so better.
-  const rows = await sql.query<Row>('select name, sha256 from svc_migrations').catch(() => [])
+  const rows = await sql.query<Row>(READ_RECORDED).catch(() => [])
   const found = byName(rows)
   if (isComplete(found, migrations) && refusalOf(found, migrations) === undefined) {
     return { applied: [], newer: newerThan(migrations, found) }
@@ -51,10 +52,15 @@ const LOCK_ATTEMPTS = 200
 const isLockConflict = (error: unknown): boolean =>
   ['55P03', '40P01'].includes(String((error as { readonly code?: unknown } | null)?.code))
 
-type Row = { name: string; sha256: string }
-type Recorded = ReadonlyMap<string, string>
+type Row = { readonly name: string; readonly sha256: string; readonly day: string }
+/** `day`: when it was applied. */
+type Recorded = ReadonlyMap<string, Omit<Row, 'name'>>
 
-const byName = (rows: readonly Row[]): Recorded => new Map(rows.map(({ name, sha256 }) => [name, sha256]))
+const READ_RECORDED = `select name, sha256, to_char(applied_at at time zone 'UTC', 'YYYY-MM-DD') as day
+  from svc_migrations order by name`
+
+const byName = <R extends { readonly name: string }>(rows: readonly R[]): ReadonlyMap<string, R> =>
+  new Map(rows.map((row) => [row.name, row]))
 
 const isComplete = (recorded: Recorded, migrations: readonly Migration[]): boolean =>
   migrations.every(({ name }) => recorded.has(name))
@@ -94,7 +100,7 @@ async function readRecorded(sql: SqlQueries): Promise<Recorded> {
     `select to_regclass('svc_migrations') is not null as exists`,
   )
   if (!table?.exists) return new Map()
-  return byName(await sql.query<Row>('select name, sha256 from svc_migrations order by name'))
+  return byName(await sql.query<Row>(READ_RECORDED))
 }
 
 /** Reads only: a database that another program made stays as it is. */
@@ -116,30 +122,36 @@ function refusalOf(recorded: Recorded, migrations: readonly Migration[]): string
   const known = byName(migrations)
   const last = migrations.at(-1)?.name ?? ''
   const hasOurs = isComplete(recorded, migrations)
-  for (const [name, sha256] of recorded) {
-    if (known.get(name) === sha256) continue
+  for (const [name, { sha256, day }] of recorded) {
+    if (known.get(name)?.sha256 === sha256) continue
     if (hasOurs && isNewer(name, last) && !isBreaking(name)) continue
-    return refusal(name, known.has(name), last)
+    return refusal({ name, day, isKnown: known.has(name), last })
   }
   return undefined
 }
 
-function newerThan(migrations: readonly Migration[], recorded: Recorded): string[] {
+export function newerThan(migrations: readonly Migration[], recorded: Recorded): string[] {
   const known = byName(migrations)
   return [...recorded.keys()].filter((name) => !known.has(name)).toSorted()
 }
 
-function refusal(name: string, isKnown: boolean, last: string): string {
-  if (name === UNRELEASED) {
-    return 'This database was made by an earlier, unreleased version of svc, whose migrations are gone. Start with an empty data folder or database, or use that version.'
-  }
-  if (isKnown) {
-    return `The migration ${name} was changed after it was applied to this database. Restore its text and put the change into a new migration.`
+type Refused = {
+  readonly name: string
+  readonly day: string
+  readonly isKnown: boolean
+  readonly last: string
+}
+
+/** For whoever runs it: what was found, who made it, what to do. Every refusal comes before anything is changed. */
+function refusal({ name, day, isKnown, last }: Refused): string {
+  const found = `the migration ${name}, applied on ${day}`
+  if (name === UNRELEASED || isKnown) {
+    return `This database was made by a build of svc from before ${FIRST_VERSION}: ${found}, is not the one of this version. It cannot be upgraded, and nothing was changed. Keep that build for it, export with it what you need, and load that into a new installation (docs/operating.md, Upgrades).`
   }
   if (isNewer(name, last)) {
-    return `This database is newer than this program and cannot be used by it: it holds the migration ${name}. Upgrade svc, or restore a backup made before.`
+    return `This database was changed by a newer version of svc, and this one cannot use it: it holds ${found}. Nothing was changed. Install that version or a later one, or restore a backup made before that day.`
   }
-  return `This database holds the migration ${name}, which this version of svc does not have. Use the version that applied it, or start with an empty data folder or database.`
+  return `This database was made by another build of svc: it holds ${found}, which this version does not have. Nothing was changed. Start the build that made it, or name another data folder or database.`
 }
 
 const isNewer = (name: string, last: string): boolean => numberOf(name) > numberOf(last)

@@ -47,6 +47,7 @@ export const SECONDS: Readonly<Record<string, number>> = {
   'test/long/kill-notifications.test.ts': 120,
   'test/long/kill-one-process-run.test.ts': 40,
   'test/long/kill-pipelines.test.ts': 60,
+  'test/long/kill-restore.test.ts': 120,
   'test/long/lost-database.test.ts': 15,
   'test/long/lost-tail.test.ts': 90,
   'test/long/mcp-load.test.ts': 60,
@@ -77,6 +78,7 @@ export const SECONDS: Readonly<Record<string, number>> = {
   'test/long/standby.test.ts': 30,
   'test/long/starved-machine.test.ts': 240,
   'test/long/two-hosts.test.ts': 60,
+  'test/long/upgrades.test.ts': 70,
   'test/long/worker-sdk.test.ts': 40,
 }
 

@@ -1,8 +1,10 @@
 /** Backup, restore, migrations and the end of app tokens: with the embedded database they need the database to themselves, so the server must not run. */
 import { fileURLToPath } from 'node:url'
 import { backupEmbedded, restoreEmbedded } from '../../db/backup.ts'
+import { checkMigrations, type MigrationCheck } from '../../db/check-migrations.ts'
 import { connect, type Connection } from '../../db/connect.ts'
 import { lockDataFolder } from '../../db/data-folder-lock.ts'
+import { databaseFolder, holdsDatabase } from '../../db/embedded.ts'
 import { migrate } from '../../db/migrate.ts'
 import { readMigrations } from '../../db/read-migrations.ts'
 import type { Log } from '../cores/dependencies.ts'
@@ -13,9 +15,9 @@ import { openJournal } from './open-journal.ts'
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`)
 
-export async function backup(config: Config, file: string): Promise<void> {
+export async function backup(config: Config, file: string, replace: boolean): Promise<void> {
   await withDataFolder(config, 'backup', async (folder) => {
-    await backupEmbedded(folder, file)
+    await backupEmbedded(folder, file, { replace })
     print(
       `Backed up the databases to ${file}. Keep a copy of ${folder}/secrets.json in another place: tokens need both.`,
     )
@@ -26,17 +28,61 @@ export async function restore(config: Config, file: string, replace: boolean): P
   await withDataFolder(config, 'restore', async (folder) => {
     const { keptAside } = await restoreEmbedded(file, folder, { replace })
     print(`Restored ${file} to ${folder}.`)
-    if (keptAside !== undefined) print(`The previous databases are in ${keptAside}.`)
+    if (keptAside.length > 0)
+      print(
+        `What was there before is kept in ${keptAside.join(' and ')}. Delete it when you no longer need it.`,
+      )
   })
 }
 
+const ownMigrations = () => readMigrations(fileURLToPath(new URL('../../db/migrations', import.meta.url)))
+
 export async function migrateOnly(config: Config): Promise<void> {
-  const migrations = await readMigrations(fileURLToPath(new URL('../../db/migrations', import.meta.url)))
+  const migrations = await ownMigrations()
   await onDatabase(config, 'migrate', async ({ sql }) => {
     const { applied, newer } = await migrate(sql, migrations)
     print(applied.length === 0 ? 'No pending migrations.' : `Applied: ${applied.join(', ')}`)
     if (newer.length > 0) print(`This database is newer than this program: ${newer.join(', ')}.`)
   })
+}
+
+/** Changes nothing, and makes nothing where there is no database yet. */
+export async function migrateCheck(config: Config): Promise<void> {
+  const migrations = await ownMigrations()
+  if (config.DATABASE_URL === undefined && !(await holdsDatabase(databaseFolder(config.SVC_DATA_DIR)))) {
+    print(`There is no database in ${config.SVC_DATA_DIR}: the first start makes one.`)
+    return
+  }
+  await onDatabase(config, 'migrate', async ({ sql }) => {
+    print(checkText(await checkMigrations(sql, migrations)))
+  })
+}
+
+function checkText({ newest, applied, pending, newer }: MigrationCheck): string {
+  const found = newest
+    ? `Found a database of svc with ${applied} migrations, the newest ${newest.name}, applied on ${newest.day}.`
+    : 'Found an empty database.'
+  const ahead = newer.length > 0 ? [`It is newer than this program: ${newer.join(', ')}.`] : []
+  if (pending.length === 0) return [found, ...ahead, 'No pending migrations.'].join('\n')
+  const width = Math.max(...pending.map(({ name }) => name.length))
+  return [
+    found,
+    ...ahead,
+    `migrate, or the next start, applies ${pending.length}:`,
+    ...pending.map(({ name, seconds }) => `  ${name.padEnd(width)}  ${about(seconds)}`),
+    `Together ${about(pending.reduce((sum, { seconds }) => sum + seconds, 0))}, and longer on a slow disk or under load.`,
+    ...(pending.some(({ isBreaking }) => isBreaking)
+      ? [
+          'Stop every older process first: they cannot use the database afterwards, and the way back is the backup.',
+        ]
+      : ['Older processes can go on running meanwhile.']),
+    'Nothing was changed.',
+  ].join('\n')
+}
+
+function about(seconds: number): string {
+  if (seconds < 1) return 'less than a second'
+  return seconds < 90 ? `about ${Math.ceil(seconds)} s` : `about ${Math.ceil(seconds / 60)} minutes`
 }
 
 /** Where no secret of this installation stands behind them: the vendor has those. */

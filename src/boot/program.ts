@@ -1,6 +1,7 @@
 /** The commands of the server: start the services, or run a task that needs the database to itself. */
 import { parseArgs } from 'node:util'
 import { ConfigProblems, logFormatOf, misspelledSettings, readConfig, SETTINGS } from './config.ts'
+import { didYouMean } from '../contracts/did-you-mean.ts'
 import { createLogger } from '../observe/log.ts'
 import { logDisplay, startSteps, terminalDisplay } from './start-steps.ts'
 import { VERSION } from './version.ts'
@@ -9,15 +10,17 @@ const HELP = `svc ${VERSION}
 
   svc-server                        Start the services in SVC_SERVICES (default: all)
   svc-server --empty                Start without the sample data of the first run
-  svc-server backup FILE            Back up the embedded databases to FILE (stop the server first)
+  svc-server backup FILE            Back up the embedded databases to FILE (stop the server first; --force replaces FILE)
   svc-server restore FILE           Restore a backup (--replace moves existing databases aside)
-  svc-server migrate                Apply pending migrations and exit
+  svc-server migrate                Apply pending migrations and exit (--check: only say which, and about how long)
   svc-server reset-password EMAIL   Create a link with which this person chooses a new password
   svc-server end-app-tokens         End every app token, with hosted auth (otherwise rotate JWT_SECRET)
   svc-server record-restore         After restoring Postgres on purpose, before the next start: end nothing again
   svc-server settings               List all settings
   svc-server --version | --help
 `
+
+const COMMANDS = ['start', ...[...HELP.matchAll(/^ {2}svc-server ([a-z][a-z-]*)/gm)].map(([, name]) => name!)]
 
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
@@ -26,6 +29,8 @@ async function main(): Promise<void> {
       help: { type: 'boolean', short: 'h' },
       version: { type: 'boolean' },
       replace: { type: 'boolean', default: false },
+      force: { type: 'boolean', default: false },
+      check: { type: 'boolean', default: false },
       empty: { type: 'boolean', default: false },
     },
   })
@@ -33,6 +38,10 @@ async function main(): Promise<void> {
   if (values.version) return print(VERSION)
   if (values.help) return print(HELP)
   if (command === 'settings') return print(settingsText())
+  if (!COMMANDS.includes(command))
+    return misunderstood(
+      `svc-server has no command ${JSON.stringify(command)}. ${didYouMean(command, COMMANDS, 'svc-server ')}Run: svc-server --help\n`,
+    )
   const config = readConfig()
   const pretty = logFormatOf(config) === 'text'
   const terminal =
@@ -53,7 +62,10 @@ async function main(): Promise<void> {
       }
       break
     case 'migrate':
-      if (file === undefined) return (await import('./database-commands.ts')).migrateOnly(config)
+      if (file === undefined) {
+        const { migrateCheck, migrateOnly } = await import('./database-commands.ts')
+        return values.check ? migrateCheck(config) : migrateOnly(config)
+      }
       break
     case 'end-app-tokens':
       if (file === undefined) return (await import('./database-commands.ts')).endAppTokens(config, { log })
@@ -63,7 +75,7 @@ async function main(): Promise<void> {
       break
     case 'backup':
       if (file !== undefined && rest.length === 0)
-        return (await import('./database-commands.ts')).backup(config, file)
+        return (await import('./database-commands.ts')).backup(config, file, values.force)
       break
     case 'reset-password':
       if (file !== undefined && rest.length === 0)
@@ -75,7 +87,11 @@ async function main(): Promise<void> {
       }
       break
   }
-  process.stderr.write(HELP)
+  misunderstood(HELP)
+}
+
+function misunderstood(text: string): void {
+  process.stderr.write(text)
   process.exitCode = 5
 }
 

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { dataFolderError, isDiskFull } from '../../db/data-folder.ts'
 import { lockDataFolder } from '../../db/data-folder-lock.ts'
+import { finishRestore } from '../../db/finish-restore.ts'
 import {
   databaseFolder,
   ensureDatabase,
@@ -37,7 +38,7 @@ export async function start(
       if (error instanceof PortInUse) refuseUsedFolder(config)
       throw error
     })
-    const embedded = await openEmbeddedDatabase(config, closers, steps)
+    const embedded = await openEmbeddedDatabase(config, { closers, steps, log })
     // Only now: the database opens in its own thread while this one loads the program.
     const [{ createSystem }, { listen, listenForMetrics }, { firstRun }, { loadSample }] = await Promise.all([
       import('./system.ts'),
@@ -130,8 +131,7 @@ type OpeningDatabase = {
 /** Locks the data folder and opens the embedded database in it. */
 async function openEmbeddedDatabase(
   config: Config,
-  closers: (() => Promise<void> | void)[],
-  steps: StartSteps,
+  { closers, steps, log }: { closers: (() => Promise<void> | void)[]; steps: StartSteps; log: Logger },
 ): Promise<OpeningDatabase | undefined> {
   if (!isEmbedded(config)) {
     discardEngineAhead()
@@ -141,6 +141,7 @@ async function openEmbeddedDatabase(
   const lock = lockDataFolder(folder)
   closers.push(() => lock.release())
   await removePartialFiles(folder)
+  if (await finishRestore(folder)) log.warn('finished a restore that was interrupted')
   // An empty folder counts as none: it may be a volume of its own.
   const isNew = !(await holdsDatabase(databaseFolder(folder)))
   if (isNew) {

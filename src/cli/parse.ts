@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import type { ServiceError } from '../contracts/errors.ts'
 import type { Argument, Command, CommandInput, Option } from './command.ts'
 import { COMMANDS, GLOBAL_OPTIONS, GROUPS } from './command-table.ts'
-import { didYouMean } from './did-you-mean.ts'
+import { didYouMean } from '../contracts/did-you-mean.ts'
 import { findCommand, nextWords } from './find-command.ts'
 import { usageError } from './usage-error.ts'
 

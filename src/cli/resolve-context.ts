@@ -8,7 +8,7 @@ import {
   type SavedLogin,
   type StoredConfig,
 } from './config-files.ts'
-import { didYouMean } from './did-you-mean.ts'
+import { didYouMean } from '../contracts/did-you-mean.ts'
 import type { Environment } from './environment.ts'
 import { usageError } from './usage-error.ts'
 

@@ -87,6 +87,25 @@ describe.each(FIXTURES)('%s', (file) => {
   })
 })
 
+test('migrate --check says what would be done, and about how long, and does nothing', async () => {
+  const fixture = readFixture('0006-postgres.zst')
+  const DATABASE_URL = await newUrl()
+  const connection = await connect({ url: DATABASE_URL })
+  await loadRows(fixture, connection)
+  const env = { DATABASE_URL, ...fixture.header.secrets }
+  const { code, stdout } = await own.run({ args: ['migrate', '--check'], env })
+  expect(code).toBe(0)
+  expect(stdout).toMatch(
+    /^Found a database of svc with 7 migrations, the newest 0006_throttles-without-index, applied on \d{4}-\d\d-\d\d\.\n/,
+  )
+  const pending = (await readMigrations()).slice(7).map(({ name }) => name)
+  expect(stdout).toContain(`migrate, or the next start, applies ${pending.length}:\n`)
+  for (const name of pending) expect(stdout).toMatch(new RegExp(`^  ${name} +less than a second$`, 'm'))
+  expect(stdout).toContain('Stop every older process first')
+  expect(await connection.sql.query('select name from svc_migrations')).toHaveLength(7)
+  await connection.close()
+})
+
 /** Of the oldest state, which later migrations only add to until the first that breaks it. */
 describe('the older program', () => {
   const fixture = readFixture('0006-postgres.zst')
@@ -98,7 +117,8 @@ describe('the older program', () => {
     return all.slice(0, all.findIndex((migration) => migration.name === name) + 1)
   }
   const firstBreaking = async () =>
-    (await readMigrations()).slice(fixture.header.migrations.length).find(({ name }) => isBreaking(name))!.name
+    (await readMigrations()).slice(fixture.header.migrations.length).find(({ name }) => isBreaking(name))!
+      .name
 
   test.skipIf(!isThere)('runs over all that only adds, and is refused after what breaks it', async () => {
     const launcher = await launcherOf(commit)

@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
-import { inject, test } from 'vitest'
+import { expect, inject, test } from 'vitest'
 import { backupEmbedded } from '../../db/backup.ts'
 import { connect, type Connection } from '../../db/connect.ts'
 import { API_OPERATIONS, type ApiOperation } from '../support/api-requests.ts'
@@ -32,6 +32,7 @@ test('a database with two organizations, and what their people see', { timeout: 
   const worlds = [await makeFurnishedWorld(system), await makeFurnishedWorld(system)]
   const seen: Seen[] = []
   for (const world of worlds) seen.push(...(await seenIn(system, world)))
+  expect(seen.filter(({ status }) => status === 200).length).toBeGreaterThan(100)
   const now = system.clock.now().toISOString()
   await system.stop()
   const contents = engine === 'pglite' ? undefined : await rowsOf(connection)

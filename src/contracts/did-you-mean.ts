@@ -1,5 +1,5 @@
 /** Suggests the known word that a mistyped one is closest to. */
-import { editDistance } from '../contracts/edit-distance.ts'
+import { editDistance } from './edit-distance.ts'
 
 /** `Did you mean svc status? `, or nothing when no word is close. */
 export function didYouMean(word: string, known: readonly string[], prefix = ''): string {
