@@ -18,7 +18,9 @@ import { questionMemory } from './question-memory.ts'
 import { recall } from './recall.ts'
 import { replicas } from './replicas.ts'
 import { rest } from './rest.ts'
+import { here, readResults, resultsOf, withResults, writeResults } from './results.ts'
 import { scifact } from './scifact.ts'
+import { isSmall } from './sizes.ts'
 import { underLoad } from './under-load.ts'
 import { workload } from './workload.ts'
 
@@ -57,5 +59,10 @@ if (unknown.length > 0) {
 for (const [name, bench] of Object.entries(BENCHES)) {
   if (asked.length > 0 && !asked.includes(name)) continue
   console.log(`\n${name}`)
-  for (const line of await bench()) console.log(`  ${line}`)
+  const lines = await bench()
+  for (const line of lines) console.log(`  ${line}`)
+  // Of a run with little work no number means anything.
+  if (isSmall) continue
+  writeResults(withResults(readResults(), resultsOf(name, lines, here())))
+  console.log('  recorded in bench/results.json; npm run generate writes docs/benchmarks.md')
 }

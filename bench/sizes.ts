@@ -1,5 +1,5 @@
 /** How much a bench does: as usual, or with `BENCH_SIZE=small` so little that it only shows that the bench still runs. */
-const isSmall = process.env['BENCH_SIZE'] === 'small'
+export const isSmall = process.env['BENCH_SIZE'] === 'small'
 
 export const sized = (usual: number, small: number): number => (isSmall ? small : usual)
 

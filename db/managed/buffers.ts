@@ -4,7 +4,7 @@ import { join } from 'node:path'
 
 /**
  * The engine uses its buffers up to the last byte as soon as it starts. A database that fits into few loses nothing by them; one
- * of 100,000 vectors answers a third more slowly with the fewest than with the most (docs/benchmarks.md).
+ * of 100,000 vectors answers a third more slowly with the fewest than with the most (docs/decisions/0006-what-was-tried-for-speed.md).
  */
 const BUFFERS_MB = { fewest: 16, most: 128 }
 

@@ -13,6 +13,7 @@ import { OPERATION_TABLES } from './operation-tables.ts'
 import { operationsPage } from './operations-page.ts'
 import { settingsTable } from './settings-table.ts'
 import { betweenMarkers } from './table.ts'
+import { benchmarksPage, proofsPage } from './results-pages.ts'
 
 export const ROOT = join(import.meta.dirname, '../..')
 
@@ -22,6 +23,8 @@ export const GENERATED_FILES: readonly GeneratedFile[] = [
   ...OPERATION_TABLES,
   { path: 'docs/errors.md', text: errorsPage },
   { path: 'docs/operations.md', text: operationsPage },
+  { path: 'docs/benchmarks.md', text: benchmarksPage },
+  { path: 'docs/proofs.md', text: proofsPage },
   { path: 'server.json', text: registryFile },
   { path: '.oxlintrc.layers.json', text: lintLayers },
   { path: 'src/cli/requests.ts', text: clientRequests },

@@ -7,7 +7,9 @@ import { countOperations, unanswered } from '../count-operations.ts'
 import { FAILURES, FILES, TESTS } from '../hosted-exceptions.ts'
 import { askedThird, SECONDS, thirdOf } from '../long-thirds.ts'
 import { files, matching } from '../matching.ts'
-import { rowOf, withRow } from '../record-proof.ts'
+import { readProofs, withProofRuns, withRun } from '../proofs.ts'
+import { resultOf } from '../record-proof.ts'
+import { readResults, resultsOf, withResults, type Result } from '../../bench/results.ts'
 import main from '../vitest.config.ts'
 import ha from '../vitest.ha.config.ts'
 import long, { ASKED_FOR } from '../vitest.long.config.ts'
@@ -101,35 +103,98 @@ describe('the thirds of the long tests', () => {
 })
 
 describe('what a run proves', () => {
-  const proof = {
-    at: new Date('2026-03-02T10:00:00Z'),
-    commit: 'abc',
-    part: '2/3',
-    where: '2 x64 cores, Node 24',
-    seconds: 1_199.6,
-    passed: 1_234,
-    skipped: 5,
-    failed: 0,
-    failedFiles: 0,
-  }
-  const table = (...rows: string[]) =>
-    ['| a |', '|---|---|---|---|---|---|', ...rows, '', 'And more.', ''].join('\n')
+  const run = (commit: string, part: string, seconds = 1) => ({
+    date: '2026-03-02',
+    commit,
+    part,
+    machine: '2 x64 cores, Node 24',
+    seconds,
+    result: '1 passed',
+  })
 
-  test('is a row of docs/proofs.md, the newest first, one for each part of a version', () => {
-    const row = rowOf(proof)
-    expect(row).toBe(
-      '| 2026-03-02 | `abc` | 2/3 | 2 x64 cores, Node 24 | 1,200 s | 1,234 passed, 5 skipped |',
+  test('is written down, the newest first, once for each part of a version', () => {
+    expect(resultOf({ passed: 1_234, skipped: 5, failed: 0, failedFiles: 0 })).toBe('1,234 passed, 5 skipped')
+    expect(resultOf({ passed: 1, skipped: 0, failed: 3, failedFiles: 2 })).toBe(
+      '1 passed, 3 failed in 2 files',
     )
-    expect(rowOf({ ...proof, part: 'all', failed: 3, failedFiles: 2 })).toContain(
-      '| all | 2 x64 cores, Node 24 | 1,200 s | 1,234 passed, 5 skipped, 3 failed in 2 files |',
-    )
-    const other = rowOf({ ...proof, commit: 'def' })
-    expect(withRow(table(other), row)).toBe(table(row, other))
-    expect(withRow(table(rowOf({ ...proof, seconds: 1 }), other), row)).toBe(table(row, other))
-    const many = Array.from({ length: 12 }, (_, n) => rowOf({ ...proof, commit: `c${n}` }))
-    expect(withRow(table(...many), row)).toBe(table(row, ...many.slice(0, 7)))
-    expect(() => withRow('# Nothing', row)).toThrow('docs/proofs.md')
-    expect(withRow(readFileSync('docs/proofs.md', 'utf8'), row)).toContain(`|\n${row}\n`)
+    const [now, other] = [run('abc', '2/3'), run('def', '2/3')]
+    expect(withRun([other], now)).toEqual([now, other])
+    expect(withRun([run('abc', '2/3', 9), other], now)).toEqual([now, other])
+    const many = Array.from({ length: 12 }, (_, n) => run(`c${n}`, 'all'))
+    expect(withRun(many, now)).toEqual([now, ...many.slice(0, 7)])
+  })
+
+  test('of one file is its last run, and of a file that is there', () => {
+    const proof = (file: string, passed: number) => ({
+      file,
+      date: '2026-03-02',
+      version: '0.1.0',
+      commit: 'abc',
+      machine: 'm',
+      seconds: 1,
+      passed,
+      skipped: 0,
+      failed: 0,
+    })
+    expect(withProofRuns([proof('b', 1), proof('c', 1)], [proof('b', 2), proof('a', 1)])).toEqual([
+      proof('a', 1),
+      proof('b', 2),
+      proof('c', 1),
+    ])
+    for (const { file } of readProofs().proofs) expect(Object.keys(SECONDS)).toContain(file)
+  })
+
+  const about = { date: '2026-03-02', machine: 'm', commit: 'abc' }
+  const result = (bench: string, what: string, by: Result['by'] = 'run'): Result => ({
+    bench,
+    what,
+    measured: '1 ms',
+    ratio: null,
+    target: null,
+    met: null,
+    ...about,
+    by,
+  })
+
+  test('of a bench are the lines it prints', () => {
+    const lines = [
+      'Node + bare PGlite   697 ms',
+      'ratio                1.65x (target 1.5x: missed)',
+      'Postgres, no filter',
+      '  svc                10.10 ms',
+      '12 tokens: 15.9 ms, 3.39x (target 3: met)',
+    ]
+    expect(resultsOf('cold-start', lines, about)).toEqual([
+      { ...result('cold-start', 'Node + bare PGlite'), measured: '697 ms' },
+      { ...result('cold-start', 'ratio'), measured: '1.65x', ratio: '1.65x', target: '1.5x', met: false },
+      { ...result('cold-start', 'Postgres, no filter: svc'), measured: '10.10 ms' },
+      {
+        ...result('cold-start', '12 tokens'),
+        measured: '15.9 ms, 3.39x',
+        ratio: '3.39x',
+        target: '3',
+        met: true,
+      },
+    ])
+  })
+
+  test('of a bench replaces what its last run said, and leaves what came by hand', () => {
+    const before = [
+      result('a', 'old'),
+      result('a', 'by hand', 'hand'),
+      result('b', 'other'),
+      result('a', 'moved', 'moved'),
+    ]
+    expect(withResults(before, [result('a', 'new')]).map(({ what }) => what)).toEqual([
+      'by hand',
+      'new',
+      'other',
+    ])
+    expect(withResults(before, [result('b', 'other', 'hand')])).toEqual([
+      ...before.filter(({ bench }) => bench === 'a'),
+      result('b', 'other', 'hand'),
+    ])
+    for (const { target, met } of readResults()) expect(met === null || target !== null).toBe(true)
   })
 
   test('is nothing about an operation that no walk had an answer of', () => {

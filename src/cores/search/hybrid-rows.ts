@@ -1,7 +1,7 @@
 /**
  * Hybrid search: meaning and words each find rows, merged by their scores. Both legs are scaled alike, from 0 for what they
  * do not find to 1 for what they find best, and count alike. Reciprocal ranks, which forget how far apart two rows are,
- * ranked worse on both halves of SciFact (docs/benchmarks.md).
+ * ranked worse on both halves of SciFact (docs/decisions/0006-what-was-tried-for-speed.md).
  */
 import type { Hit, WordStatistics } from '../../contracts/data-sources.ts'
 import type { Queries } from '../databases/index.ts'
