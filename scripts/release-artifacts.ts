@@ -1,5 +1,5 @@
 /** The artifacts of a release, each from what is committed. */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import {
   cpSync,
   readdirSync,
@@ -23,8 +23,11 @@ export function makeArtifacts(root: string, folder: string): void {
   packWorkerSdk(root, folder)
   copySkills(root, folder)
   archiveChart(root, folder)
-  archiveImageContext(root, join(folder, `svc-image-context-${version}.tar.gz`))
-  archiveServerBundle(root, join(folder, `svc-server-bundle-${version}.tar.gz`))
+  const context = join(folder, `svc-image-context-${version}.tar.gz`)
+  archiveImageContext(root, context)
+  archiveServer(root, join(folder, `svc-server-${version}.tar.gz`), version)
+  writeSbom(root, join(folder, `svc-sbom-${version}.cdx.json`))
+  saveImage(context, join(folder, `svc-image-${version}.tar`), { root, version })
 }
 
 function packClient(root: string, folder: string): void {
@@ -72,37 +75,88 @@ function archiveChart(root: string, folder: string): void {
 
 /** For `podman build - < file`: what the build is sent, and how to build it. */
 function archiveImageContext(root: string, file: string): void {
-  const isSent = sentToBuild(readFileSync(join(root, '.dockerignore'), 'utf8'))
-  const tracked = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' }).trim().split('\n')
-  const paths = tracked.filter(isSent)
-  archive(root, ['--output', file, 'HEAD', '--', 'Containerfile', '.dockerignore', ...paths])
+  archive(root, ['--output', file, 'HEAD', '--', 'Containerfile', '.dockerignore', ...pathsOfImage(root)])
 }
 
-/** For a checkout of this commit, whose packages are without those that build: it is unpacked in its folder. */
-function archiveServerBundle(root: string, file: string): void {
-  execFileSync(process.execPath, [join(root, 'scripts/build-server.ts')], { cwd: root, stdio: 'pipe' })
+function pathsOfImage(root: string): string[] {
+  const isSent = sentToBuild(readFileSync(join(root, '.dockerignore'), 'utf8'))
+  const tracked = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' }).trim().split('\n')
+  return tracked.filter(isSent)
+}
+
+/** Of the pages those that tell how to run it. */
+const FOR_OPERATORS = ['CHANGELOG.md', 'LICENSE', 'docs/install.md', 'docs/operating.md', 'docs/svc.service']
+
+/** What the image has, and the program bundled: unpacked, it needs only `npm ci --omit=dev`. */
+function archiveServer(root: string, file: string, version: string): void {
+  for (const script of ['build-info', 'build-server'])
+    execFileSync(process.execPath, [join(root, `scripts/${script}.ts`)], { cwd: root, stdio: 'pipe' })
   const bundles = join(root, 'dist/server')
   const { folder, inputs } = JSON.parse(readFileSync(join(bundles, 'current.json'), 'utf8')) as CurrentBundle
-  const copy = mkdtempSync(join(tmpdir(), 'svc-server-bundle-'))
+  const copy = mkdtempSync(join(tmpdir(), 'svc-server-'))
   try {
     // Times are those of this machine's files, and would make every archive another one.
     const timeless = inputs.map(([path, size, , sha256]) => [path, size, 0, sha256])
     writeFileSync(join(copy, 'current.json'), JSON.stringify({ folder, inputs: timeless }))
     const chunks = readdirSync(join(bundles, folder)).toSorted()
+    const inside = `svc-${version}`
     archive(root, [
       '--output',
       file,
-      `--prefix=dist/server/${folder}/`,
+      `--prefix=${inside}/dist/server/${folder}/`,
       ...chunks.map((name) => `--add-file=${join(bundles, folder, name)}`),
-      '--prefix=dist/server/',
+      `--prefix=${inside}/dist/server/`,
       `--add-file=${join(copy, 'current.json')}`,
+      `--prefix=${inside}/dist/`,
+      `--add-file=${join(root, 'dist/build-info.json')}`,
+      `--prefix=${inside}/`,
       'HEAD',
       '--',
-      'LICENSE',
+      ...new Set([...pathsOfImage(root), ...FOR_OPERATORS]),
     ])
   } finally {
     rmSync(copy, { recursive: true, force: true })
   }
+}
+
+/** CycloneDX, of what the lock file names without the developers' packages. The same bytes at every run. */
+function writeSbom(root: string, file: string): void {
+  const options = ['--package-lock-only', '--omit=dev', '--sbom-format=cyclonedx', '--sbom-type=application']
+  const text = execFileSync('npm', ['sbom', ...options], {
+    cwd: root,
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 * 1024,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const { serialNumber: _random, ...sbom } = JSON.parse(text) as Sbom
+  const at = execFileSync('git', ['log', '-1', '--format=%cI'], { cwd: root, encoding: 'utf8' }).trim()
+  const { version } = sbom.metadata.component
+  const component = { ...sbom.metadata.component, name: 'svc', version }
+  const metadata = { ...sbom.metadata, timestamp: new Date(at).toISOString(), component }
+  writeFileSync(file, `${JSON.stringify({ ...sbom, metadata }, null, 2)}\n`)
+}
+
+type Sbom = {
+  readonly serialNumber?: string
+  readonly metadata: { readonly component: { readonly version: string } }
+}
+
+/** Where a container engine is at hand. */
+function saveImage(
+  context: string,
+  file: string,
+  { root, version }: { readonly root: string; readonly version: string },
+): void {
+  const engine = ['podman', 'docker'].find((program) => spawnSync(program, ['--version']).status === 0)
+  if (engine === undefined) {
+    console.log('No image: there is neither podman nor docker here. Build it from svc-image-context.')
+    return
+  }
+  const commit = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: root, encoding: 'utf8' }).trim()
+  const [tag, argument] = [`svc:${version}`, `SVC_BUILD_COMMIT=${commit}`]
+  const build = ['build', '--file', 'Containerfile', '--tag', tag, '--build-arg', argument, '-']
+  execFileSync(engine, build, { input: readFileSync(context), stdio: ['pipe', 'inherit', 'inherit'] })
+  execFileSync(engine, ['save', '--output', file, tag], { stdio: 'inherit' })
 }
 
 function archive(cwd: string, args: readonly string[]): void {

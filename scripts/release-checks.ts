@@ -5,8 +5,8 @@ import { parse } from 'yaml'
 import type { Manifest } from '../src/skills/read-published.ts'
 import { changedSinceRelease, publishedSkills, readHistory } from './generated/skills.ts'
 
-/** One sentence each. A dry run is made before the changelog is closed. */
-export function releaseProblems(root: string, { isDryRun }: { isDryRun: boolean }): string[] {
+/** One sentence each. Files can be made before the changelog is closed. */
+export function releaseProblems(root: string, { isPublished }: { isPublished: boolean }): string[] {
   const read = (path: string): string => readFileSync(join(root, path), 'utf8')
   const { version } = JSON.parse(read('package.json')) as { version: string }
   const { appVersion } = parse(read('chart/Chart.yaml')) as { appVersion: string }
@@ -24,19 +24,21 @@ export function releaseProblems(root: string, { isDryRun }: { isDryRun: boolean 
     [isStale, 'skills/published is not fresh: npm run generate'],
     [
       history.releases.at(-1)?.version !== version || changedSinceRelease(history, manifest),
-      `skills/history.json does not have the skills of ${version}: scripts/release --skills`,
+      `skills/history.json does not have the skills of ${version}: npm run release -- --skills`,
     ],
     [
-      !isDryRun && sectionOf(read('CHANGELOG.md'), version) === undefined,
+      isPublished && sectionOf(read('CHANGELOG.md'), version) === undefined,
       `CHANGELOG.md has no section ${version}`,
     ],
   ]
   return problems.flatMap(([isProblem, message]) => (isProblem ? message : []))
 }
 
-/** The section of the changelog. */
-export const releaseNotes = (root: string, heading: string): string =>
-  sectionOf(readFileSync(join(root, 'CHANGELOG.md'), 'utf8'), heading) ?? ''
+/** The section of the changelog; of a version that has none yet, what is unreleased. */
+export function releaseNotes(root: string, version: string): string {
+  const changelog = readFileSync(join(root, 'CHANGELOG.md'), 'utf8')
+  return sectionOf(changelog, version) ?? sectionOf(changelog, 'Unreleased') ?? ''
+}
 
 function sectionOf(changelog: string, heading: string): string | undefined {
   const section = changelog.split(/^## /m).find((one) => one.split('\n', 1)[0]?.split(' ', 1)[0] === heading)

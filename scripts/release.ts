@@ -1,6 +1,6 @@
 /**
- * `scripts/release --skills` records what the skills of this version hold. `scripts/release --dry-run` makes every artifact
- * from what is committed, into dist/release. Without `--dry-run` it then publishes them, from the commit with the tag.
+ * `npm run release` makes every file of a release from what is committed, into dist/release. With `--publish` it then publishes
+ * them, from the commit with the tag. `--skills` records what the skills of this version hold.
  */
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -12,28 +12,28 @@ import { recordRelease } from './record-release.ts'
 import { makeArtifacts } from './release-artifacts.ts'
 import { releaseNotes, releaseProblems } from './release-checks.ts'
 
-const USAGE = 'scripts/release --skills | --dry-run | (nothing: publish)'
+const USAGE = 'npm run release [-- --skills | --publish]'
 const OUT = 'dist/release'
 
-const { values } = parseArgs({ options: { skills: { type: 'boolean' }, 'dry-run': { type: 'boolean' } } })
-if (values.skills && values['dry-run']) fail([USAGE])
+const { values } = parseArgs({ options: { skills: { type: 'boolean' }, publish: { type: 'boolean' } } })
+if (values.skills && values.publish) fail([USAGE])
 if (values.skills) recordSkills()
-else release({ isDryRun: values['dry-run'] ?? false })
+else release({ isPublished: values.publish ?? false })
 
 function recordSkills(): void {
   const version = recordRelease(ROOT, (one) => git('tag', '--list', `v${one}`) !== '')
   console.log(`skills/history.json and skills/released have ${version}`)
 }
 
-function release({ isDryRun }: { isDryRun: boolean }): void {
+function release({ isPublished }: { isPublished: boolean }): void {
   const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }
   const tag = `v${version}`
   const problems = [
     ...(git('status', '--porcelain') === ''
       ? []
       : ['there are uncommitted changes: artifacts are made from commits']),
-    ...releaseProblems(ROOT, { isDryRun }),
-    ...(isDryRun || git('tag', '--points-at', 'HEAD').split('\n').includes(tag)
+    ...releaseProblems(ROOT, { isPublished }),
+    ...(!isPublished || git('tag', '--points-at', 'HEAD').split('\n').includes(tag)
       ? []
       : [`this commit does not have the tag ${tag}`]),
   ]
@@ -48,9 +48,9 @@ function release({ isDryRun }: { isDryRun: boolean }): void {
     .map((name) => `${sha256(readFileSync(join(folder, name)))}  ${name}\n`)
   writeFileSync(join(folder, 'SHA256SUMS'), sums.join(''))
   const notes = join(folder, 'notes.md')
-  writeFileSync(notes, releaseNotes(ROOT, isDryRun ? 'Unreleased' : version))
+  writeFileSync(notes, releaseNotes(ROOT, version))
   process.stdout.write(`${OUT}\n${sums.join('')}`)
-  if (isDryRun) return
+  if (!isPublished) return
   const files = readdirSync(folder).filter((name) => name !== 'notes.md')
   run(
     'gh',

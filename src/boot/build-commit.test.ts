@@ -1,15 +1,16 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { deflateSync } from 'node:zlib'
 import { afterAll, expect, test } from 'vitest'
-import { buildCommit } from './build-commit.ts'
+import { buildCommit, buildTag } from './build-commit.ts'
 
 const [ONE, TWO] = ['1'.repeat(40), '2'.repeat(40)]
 const folder = mkdtempSync(join(tmpdir(), 'svc-commit-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 let made = 0
-function checkout(files: Record<string, string>): string {
+function checkout(files: Record<string, string | Buffer>): string {
   const root = join(folder, String(made++))
   mkdirSync(root)
   for (const [path, text] of Object.entries(files)) {
@@ -59,4 +60,30 @@ test('the commit of a second work tree is that of its own branch', () => {
   writeFileSync(join(inside, 'HEAD'), 'ref: refs/heads/side\n')
   writeFileSync(join(inside, 'commondir'), '../..\n')
   expect(buildCommit(checkout({ '.git': `gitdir: ${inside}\n` }))).toBe(TWO)
+})
+
+const AT_ONE = { '.git/HEAD': `${ONE}\n` }
+const TAG = 'a'.repeat(40)
+const object = deflateSync(Buffer.from(`tag 9\0object ${ONE}\ntype commit\ntag v1.2.3\n`))
+
+test.each<[string, Record<string, string | Buffer>, string | null]>([
+  ['a tag at this commit', { ...AT_ONE, '.git/refs/tags/v1.2.3': `${ONE}\n` }, 'v1.2.3'],
+  ['a packed one', { ...AT_ONE, '.git/packed-refs': `${ONE} refs/tags/v1.2.3\n` }, 'v1.2.3'],
+  [
+    'one with a message',
+    { ...AT_ONE, '.git/refs/tags/v1.2.3': TAG, [`.git/objects/aa/${TAG.slice(2)}`]: object },
+    'v1.2.3',
+  ],
+  [
+    'a packed one with a message',
+    { ...AT_ONE, '.git/packed-refs': `${TAG} refs/tags/v1.2.3\n^${ONE}\n${TWO} refs/tags/v2\n` },
+    'v1.2.3',
+  ],
+  ['what was written down', { 'dist/build-info.json': `{"commit":"${TWO}","tag":"v1.2.3"}` }, 'v1.2.3'],
+  ['a tag at another commit', { ...AT_ONE, '.git/refs/tags/v1.2.3': TWO }, null],
+  ['a tag of another version', { ...AT_ONE, '.git/refs/tags/v1.2.4': ONE }, null],
+  ['a package that was made without it', { 'dist/build-info.json': `{"commit":"${TWO}","tag":null}` }, null],
+  ['no repository', {}, null],
+])('the tag is read from %s', (_from, files, tag) => {
+  expect(buildTag('1.2.3', checkout(files))).toBe(tag)
 })

@@ -14,7 +14,7 @@ const skills = readPublishedSkills()
 const nobody = () => Promise.reject(new Error('nobody asks the gateway here'))
 
 /** Inside the service app, as in production. */
-function siteWith(deps: Pick<SiteDeps, 'skills' | 'commit'>) {
+function siteWith(deps: Pick<SiteDeps, 'skills' | 'commit' | 'tag'>) {
   const serviceApp = createServiceApp('site', {
     log: createLogger({ level: 'silent', pretty: false, write: () => {}, clock: () => new Date() }),
     metrics: undefined,
@@ -24,7 +24,8 @@ function siteWith(deps: Pick<SiteDeps, 'skills' | 'commit'>) {
   const consoleUrl = new URL('https://app.example.com/console')
   return serviceApp.route('/', createSite({ ...deps, consoleUrl, gateway: nobody }))
 }
-const site = siteWith({ skills, commit: COMMIT })
+const TAG = `v${skills.version}`
+const site = siteWith({ skills, commit: COMMIT, tag: TAG })
 const ask = async (path: string, init?: RequestInit) => site.request(`https://example.com${path}`, init)
 
 type Index = { $schema: string; skills: Record<string, unknown>[]; _source: object }
@@ -41,7 +42,7 @@ const everyPath = [
 test('the index lists every skill as draft 0.2.0 requires, and its source', async () => {
   const { $schema, skills: listed, _source } = await index()
   expect($schema).toBe('https://schemas.agentskills.io/discovery/0.2.0/schema.json')
-  expect(_source).toEqual({ ref: `v${skills.version}`, commit: COMMIT })
+  expect(_source).toEqual({ ref: TAG, commit: COMMIT })
   expect(listed.map(({ name, type }) => [name, type])).toEqual([
     ['svc', 'archive'],
     ['svc-ai-gateway', 'archive'],
@@ -155,13 +156,13 @@ test('the root redirects to the console', async () => {
   expect([home.status, home.headers.get('location')]).toEqual([302, 'https://app.example.com/console'])
 })
 
-test('an installation that does not know its commit says so', async () => {
-  const answer = await siteWith({ skills, commit: null }).request(`${AT}/index.json`)
-  expect(((await answer.json()) as Index)._source).toEqual({ ref: `v${skills.version}`, commit: null })
+test('an installation that does not know its commit says so, and names no tag that is not there', async () => {
+  const answer = await siteWith({ skills, commit: null, tag: null }).request(`${AT}/index.json`)
+  expect(((await answer.json()) as Index)._source).toEqual({ ref: null, commit: null })
 })
 
 test('before the first release the index is there and empty', async () => {
-  const first = siteWith({ skills: undefined, commit: null })
+  const first = siteWith({ skills: undefined, commit: null, tag: null })
   const answer = await first.request(`${AT}/index.json`)
   expect(await answer.json()).toEqual({
     $schema: 'https://schemas.agentskills.io/discovery/0.2.0/schema.json',

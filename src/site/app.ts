@@ -14,6 +14,8 @@ export type SiteDeps = UnsubscribeDeps & {
   readonly skills: PublishedBundle | undefined
   /** Of that release: 40 hexadecimal digits, or null where it is unknown. */
   readonly commit: string | null
+  /** Of that commit, if it has the tag of its version. */
+  readonly tag: string | null
   readonly consoleUrl: URL
 }
 
@@ -55,12 +57,12 @@ function answer(c: Context, { bytes, type, etag }: Published): Response {
   return c.body(bytes, 200, { ...headers, 'content-type': type, 'content-length': String(bytes.length) })
 }
 
-function publish({ skills: released, commit }: SiteDeps): ReadonlyMap<string, Published> {
+function publish({ skills: released, commit, tag }: SiteDeps): ReadonlyMap<string, Published> {
   const skills = released?.skills ?? []
   const index = {
     $schema: SCHEMA,
     skills: skills.map(entry),
-    _source: { ref: released ? `v${released.version}` : null, commit },
+    _source: { ref: tag, commit },
   }
   return new Map([
     [`${SKILLS}/index.json`, file(Buffer.from(`${JSON.stringify(index, null, 2)}\n`), 'application/json')],

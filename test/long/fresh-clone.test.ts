@@ -45,7 +45,7 @@ for (const who of isRoot
   ? (['root, in a folder for root alone', 'an ordinary user'] as const)
   : (['this user'] as const)) {
   test.skipIf(reason)(
-    `as ${who}: npm ci, npm start, the README’s tour, and npm test on Postgres`,
+    `as ${who}: npm ci, a release and the install page, npm start, the README’s tour, and npm test on Postgres`,
     async ({ skip }) => {
       const uid = who === 'an ordinary user' ? NOBODY : undefined
       const { folder, env } = await cloneFor(uid)
@@ -59,6 +59,8 @@ for (const who of isRoot
         skip(`npm cannot install here: ${installed.output.slice(-300)}`)
       }
       expect(installed, installed.output).toMatchObject({ code: 0 })
+
+      await followInstallPage({ folder, env, uid })
 
       const [port, metrics] = [await freePort(), await freePort()]
       const settings = { ...env, PORT: String(port), METRICS_PORT: String(metrics) }
@@ -87,6 +89,41 @@ for (const who of isRoot
       expect(tested.output).toMatch(/Tests .*\d+ passed/)
     },
   )
+}
+
+/** The files of a release, and the server and the client from them alone, as docs/install.md tells. */
+async function followInstallPage({ folder, env, uid }: Place): Promise<void> {
+  const made = await finish('npm', ['run', 'release'], { folder, env, uid })
+  expect(made, made.output).toMatchObject({ code: 0 })
+  const elsewhere = join(folder, '..', 'files')
+  const moved = await finish('mv', [join(folder, 'dist/release'), elsewhere], { folder, env, uid })
+  expect(moved, moved.output).toMatchObject({ code: 0 })
+  const page = documentedCommands(await readFile(join(folder, 'docs/install.md'), 'utf8'))
+  const block = (section: string) => page.find((one) => one.section === section)!.command
+  const bash = (commands: string, more: NodeJS.ProcessEnv = {}) =>
+    finish('bash', ['-euo', 'pipefail', '-c', commands], { folder: elsewhere, env: { ...env, ...more }, uid })
+
+  const installed = await bash(block('Check the files') + block('Server').replace(/^bin\/server\n/m, ''))
+  expect(installed, installed.output).toMatchObject({ code: 0 })
+  const [, unpacked] = /^cd (\S+)$/m.exec(block('Server'))!
+  const [port, metrics] = [await freePort(), await freePort()]
+  const settings = { ...env, PORT: String(port), METRICS_PORT: String(metrics), LOG_FORMAT: 'json' }
+  const server = begin('bin/server', [], { folder: join(elsewhere, unpacked!), env: settings, uid })
+  await untilReady(port, server)
+  const words = readFirstWords(await readFile(join(elsewhere, unpacked!, '.svc', 'first-run.txt'), 'utf8'))
+  // As a person would at a terminal, who is asked in the browser; here the token of the first start lets the client in.
+  const login = `echo '${words.token}' | svc login --api-url http://localhost:${port} --api-key -\nsvc status\n`
+  const prefix = join(elsewhere, 'global')
+  const client = await bash(block('Client').replace(/^svc login .*\n/m, login), {
+    npm_config_prefix: prefix,
+    PATH: `${join(prefix, 'bin')}${delimiter}${PATH}`,
+  })
+  expect(client, client.output).toMatchObject({ code: 0 })
+  expect(client.output).toContain(words.email)
+  killGroup(server.child, 'SIGTERM')
+  const ended = await server.ended
+  expect(ended).toMatchObject({ code: 0 })
+  expect(ended.output).toMatch(/"event":"ready".*"program":"bundle"/)
 }
 
 function whyNot(): string | undefined {

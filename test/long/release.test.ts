@@ -65,8 +65,9 @@ const namesIn = (archive: string): string[] =>
     .split('\n')
     .filter((name) => !name.endsWith('/'))
 
-test('a dry run makes every artifact, and a second one the same bytes', () => {
-  expect(release('--dry-run')).toMatchObject({ status: 0, stderr: '' })
+test('every file is made, and a second time the same bytes', () => {
+  const first = release()
+  expect(first, first.stderr).toMatchObject({ status: 0, stderr: '' })
   const made = readdirSync(out).toSorted()
   expect(made).toEqual(
     [
@@ -78,7 +79,8 @@ test('a dry run makes every artifact, and a second one the same bytes', () => {
       `svc-chart-${chart.version}.tgz`,
       `svc-dev-client-${version}.tgz`,
       `svc-image-context-${version}.tar.gz`,
-      `svc-server-bundle-${version}.tar.gz`,
+      `svc-sbom-${version}.cdx.json`,
+      `svc-server-${version}.tar.gz`,
       `svc-worker-${sdk.version}.tgz`,
     ].toSorted(),
   )
@@ -90,9 +92,23 @@ test('a dry run makes every artifact, and a second one the same bytes', () => {
   expect(sums.trim().split('\n')).toEqual(
     made.filter((name) => !['SHA256SUMS', 'notes.md'].includes(name)).map((name) => `${of(name)}  ${name}`),
   )
-  expect(release('--dry-run')).toMatchObject({ status: 0 })
+  expect(release()).toMatchObject({ status: 0 })
   expect(readFileSync(join(out, 'SHA256SUMS'), 'utf8')).toBe(sums)
   expect(git('status', '--porcelain')).toBe('')
+})
+
+test('docs/install.md names every file as it is made', () => {
+  const page = readText('docs/install.md')
+  const named = new Set(
+    [
+      ...page.matchAll(
+        /\b(?:svc-[a-z-]+-\d\S*?|skills-history|notes|SHA256SUMS)(?:\.tar\.gz|\.tgz|\.tar|\.cdx\.json|\.json|\.md|(?=`|\n))/g,
+      ),
+    ].map(([name]) => name),
+  )
+  const made = readdirSync(out).filter((name) => !name.startsWith('skill-'))
+  // Only where there is a container engine.
+  expect([...named].toSorted()).toEqual([...made, `svc-image-${version}.tar`].toSorted())
 })
 
 test('the chart is in a folder of its name; the context has what the image copies, and no tests', () => {
@@ -114,20 +130,65 @@ test('the chart is in a folder of its name; the context has what the image copie
   expect(inContext.filter((name) => name.endsWith('.test.ts') || name.startsWith('test/'))).toEqual([])
 })
 
-test('the bundle, unpacked in another checkout of the same commit, is what runs there', () => {
-  const other = join(folder, 'other')
-  execFileSync('git', ['clone', '--quiet', '--no-tags', clone, other])
-  symlinkSync(join(ROOT, 'node_modules'), join(other, 'node_modules'))
-  execFileSync('tar', ['xzf', join(out, `svc-server-bundle-${version}.tar.gz`), '-C', other])
-  const main = globSync('dist/server/*/main.js', { cwd: other })
+test('the server, unpacked anywhere, runs its bundle; no tests and nothing of developers are in it', () => {
+  const names = namesIn(`svc-server-${version}.tar.gz`)
+  expect(names.filter((name) => !name.startsWith(`svc-${version}/`))).toEqual([])
+  expect(names.filter((name) => /\.test\.ts$|\/(?:test|bench)\//.test(name))).toEqual([])
+  execFileSync('tar', ['xzf', join(out, `svc-server-${version}.tar.gz`), '-C', folder])
+  const unpacked = join(folder, `svc-${version}`)
+  expect(JSON.parse(readFileSync(join(unpacked, 'dist/build-info.json'), 'utf8'))).toEqual({
+    commit: git('rev-parse', 'HEAD').trim(),
+    tag: null,
+  })
+  symlinkSync(join(ROOT, 'node_modules'), join(unpacked, 'node_modules'))
+  const run = () =>
+    execFileSync(process.execPath, [join(unpacked, 'bin/server'), '--version'], { encoding: 'utf8' })
+  expect(run()).toBe(`${version}\n`)
+  const main = globSync('dist/server/*/main.js', { cwd: unpacked })
   expect(main).toHaveLength(1)
-  writeFileSync(join(other, main[0]!), `process.stdout.write('bundle')`)
-  expect(execFileSync(process.execPath, [join(other, 'bin/server')], { encoding: 'utf8' })).toBe('bundle')
+  writeFileSync(join(unpacked, main[0]!), `process.stdout.write('bundle')`)
+  expect(run()).toBe('bundle')
+})
+
+test('the SBOM names every package that is installed, and none of the developers', () => {
+  const sbom = JSON.parse(readFileSync(join(out, `svc-sbom-${version}.cdx.json`), 'utf8')) as {
+    bomFormat: string
+    metadata: { component: { name: string; version: string } }
+    components: { name: string; version: string }[]
+  }
+  expect([sbom.bomFormat, sbom.metadata.component]).toMatchObject(['CycloneDX', { name: 'svc', version }])
+  const lock = JSON.parse(readText('package-lock.json')) as {
+    packages: Record<string, { version: string; dev?: true; devOptional?: true }>
+  }
+  const named = new Set(sbom.components.map((one) => `${one.name}@${one.version}`))
+  const installed = Object.entries(lock.packages)
+    .filter(([path, { dev, devOptional }]) => path !== '' && !dev && !devOptional)
+    .map(([path, one]) => `${path.split('node_modules/').at(-1)}@${one.version}`)
+  expect(new Set(installed)).toEqual(named)
+  expect([...named].filter((name) => name.startsWith('vitest@'))).toEqual([])
+})
+
+test('with a container engine, the image is built from the context and saved', () => {
+  const programs = join(folder, 'programs')
+  writeFileSync(
+    join(programs, 'podman'),
+    `#!/bin/sh\necho "$@" >> '${join(folder, 'asked')}'\n[ "$1" = save ] && echo image > "$3"\ncat > /dev/null < /dev/stdin\nexit 0\n`,
+  )
+  chmodSync(join(programs, 'podman'), 0o755)
+  expect(release()).toMatchObject({ status: 0 })
+  rmSync(join(programs, 'podman'))
+  const commit = git('rev-parse', 'HEAD').trim()
+  expect(readFileSync(join(folder, 'asked'), 'utf8').trim().split('\n')).toEqual([
+    '--version',
+    `build --file Containerfile --tag svc:${version} --build-arg SVC_BUILD_COMMIT=${commit} -`,
+    `save --output ${join(out, `svc-image-${version}.tar`)} svc:${version}`,
+  ])
+  expect(readFileSync(join(out, 'SHA256SUMS'), 'utf8')).toContain(`  svc-image-${version}.tar\n`)
 })
 
 test('what is not committed, and a version that disagrees, is refused with the reason', () => {
   appendFileSync(join(clone, 'compose.yaml'), '# more\n')
-  expect(release('--dry-run')).toMatchObject({
+  expect(release()).toMatchObject({
     status: 1,
     stderr: expect.stringContaining('uncommitted') as string,
   })
@@ -135,7 +196,7 @@ test('what is not committed, and a version that disagrees, is refused with the r
   const text = readFileSync(join(clone, 'chart/Chart.yaml'), 'utf8')
   writeFileSync(join(clone, 'chart/Chart.yaml'), text.replace(/^appVersion: .*$/m, 'appVersion: 9.9.9'))
   git('commit', '--quiet', '--all', '--message', 'another version')
-  expect(release('--dry-run')).toMatchObject({
+  expect(release()).toMatchObject({
     status: 1,
     stderr: expect.stringContaining('appVersion 9.9.9') as string,
   })
@@ -143,7 +204,7 @@ test('what is not committed, and a version that disagrees, is refused with the r
 })
 
 test('without its tag and its section of the changelog nothing is published; with both, all of it', () => {
-  const refused = release()
+  const refused = release('--publish')
   expect(refused.status).toBe(1)
   expect(refused.stderr).toContain(`CHANGELOG.md has no section ${version}`)
   expect(refused.stderr).toContain(`this commit does not have the tag v${version}`)
@@ -151,8 +212,14 @@ test('without its tag and its section of the changelog nothing is published; wit
   const changelog = readFileSync(join(clone, 'CHANGELOG.md'), 'utf8')
   writeFileSync(join(clone, 'CHANGELOG.md'), changelog.replace('## Unreleased', `## ${version}`))
   git('commit', '--quiet', '--all', '--message', 'release')
-  git('tag', `v${version}`)
-  expect(release()).toMatchObject({ status: 0 })
+  git('tag', '--annotate', '--message', 'release', `v${version}`)
+  expect(release('--publish')).toMatchObject({ status: 0 })
+  const info = execFileSync('tar', [
+    'xzOf',
+    join(out, `svc-server-${version}.tar.gz`),
+    `svc-${version}/dist/build-info.json`,
+  ])
+  expect(JSON.parse(info.toString())).toEqual({ commit: git('rev-parse', 'HEAD').trim(), tag: `v${version}` })
   const published = readFileSync(join(folder, 'published'), 'utf8').trim().split('\n')
   expect(published.slice(0, 4)).toEqual(['release', 'create', `v${version}`, '--verify-tag'])
   const files = readdirSync(out).filter((name) => name !== 'notes.md')

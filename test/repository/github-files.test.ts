@@ -42,6 +42,6 @@ test('workflows install and call one script', () => {
   })
   expect(lines).toEqual([
     ['bash .ci/run'],
-    ['npm ci --no-audit --no-fund', expect.stringMatching(/^scripts\/release \$\{\{ .*'--dry-run'.* \}\}$/)],
+    ['npm ci --no-audit --no-fund', expect.stringMatching(/^scripts\/release \$\{\{ .*'--publish'.* \}\}$/)],
   ])
 })
