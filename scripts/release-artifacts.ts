@@ -119,9 +119,12 @@ function archiveServer(root: string, file: string, version: string): void {
   }
 }
 
-/** CycloneDX, of what the lock file names without the developers' packages. The same bytes at every run. */
+/**
+ * CycloneDX, of what the lock file names without the developers' packages, and the same bytes at every run. These are left out
+ * here, because `npm sbom --omit=dev` also leaves out what both use.
+ */
 function writeSbom(root: string, file: string): void {
-  const options = ['--package-lock-only', '--omit=dev', '--sbom-format=cyclonedx', '--sbom-type=application']
+  const options = ['--package-lock-only', '--sbom-format=cyclonedx', '--sbom-type=application']
   const text = execFileSync('npm', ['sbom', ...options], {
     cwd: root,
     encoding: 'utf8',
@@ -129,16 +132,36 @@ function writeSbom(root: string, file: string): void {
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   const { serialNumber: _random, ...sbom } = JSON.parse(text) as Sbom
+  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Lock
+  const installed = new Set(
+    Object.entries(lock.packages)
+      .filter(([, { dev }]) => !dev)
+      .map(([path, one]) => `${one.name ?? path.split('node_modules/').at(-1)}@${one.version}`),
+  )
   const at = execFileSync('git', ['log', '-1', '--format=%cI'], { cwd: root, encoding: 'utf8' }).trim()
-  const { version } = sbom.metadata.component
-  const component = { ...sbom.metadata.component, name: 'svc', version }
-  const metadata = { ...sbom.metadata, timestamp: new Date(at).toISOString(), component }
-  writeFileSync(file, `${JSON.stringify({ ...sbom, metadata }, null, 2)}\n`)
+  const component = { ...sbom.metadata.component, name: 'svc' }
+  const made = {
+    ...sbom,
+    metadata: { ...sbom.metadata, timestamp: new Date(at).toISOString(), component },
+    components: sbom.components.filter((one) => installed.has(one['bom-ref'])),
+    dependencies: sbom.dependencies
+      .filter(({ ref }) => installed.has(ref))
+      .map((one) => ({ ...one, dependsOn: one.dependsOn?.filter((ref) => installed.has(ref)) ?? [] })),
+  }
+  writeFileSync(file, `${JSON.stringify(made, null, 2)}\n`)
 }
 
 type Sbom = {
   readonly serialNumber?: string
-  readonly metadata: { readonly component: { readonly version: string } }
+  readonly metadata: { readonly component: object }
+  readonly components: readonly { readonly 'bom-ref': string }[]
+  readonly dependencies: readonly { readonly ref: string; readonly dependsOn?: readonly string[] }[]
+}
+/** The root has the name of the package, and every other one its path. */
+type Lock = {
+  readonly packages: Readonly<
+    Record<string, { readonly name?: string; readonly version: string; readonly dev?: true }>
+  >
 }
 
 /** Where a container engine is at hand. */
