@@ -64,7 +64,7 @@ export const SECONDS: Readonly<Record<string, number>> = {
   'test/long/postgres-backup.test.ts': 40,
   'test/long/readme.test.ts': 60,
   'test/long/registration-flood.test.ts': 60,
-  'test/long/release.test.ts': 90,
+  'test/long/release.test.ts': 200,
   'test/long/replicas.test.ts': 310,
   'test/long/rights.test.ts': 120,
   'test/long/role-matrix.test.ts': 60,

@@ -25,7 +25,11 @@ const LOAD = {
 }
 
 /** A server that takes what it gets. */
-function load(onPart: () => void = () => {}, source?: { enabled: boolean; exposed: boolean }) {
+function load(
+  onPart: () => void = () => {},
+  source?: { enabled: boolean; exposed: boolean },
+  more: Record<string, boolean> = {},
+) {
   const called: string[] = []
   const told: string[] = []
   const answers: Record<string, () => object> = {
@@ -41,6 +45,8 @@ function load(onPart: () => void = () => {}, source?: { enabled: boolean; expose
       configuration_saved: source !== undefined,
     }),
     showDataSource: () => source!,
+    setDataSourceState: () => ({}),
+    setDataSourceExposure: () => ({}),
     cancelLoad: () => ({}),
   }
   const ctx = {
@@ -53,7 +59,7 @@ function load(onPart: () => void = () => {}, source?: { enabled: boolean; expose
       return answers[name]!()
     },
   } as unknown as CommandContext
-  const options = { embed: ['name'] }
+  const options = { embed: ['name'], ...more }
   return {
     done: loadFile(ctx, { args: { name: 'shop', file: 'gear.csv' }, rest: [], options }),
     called,
@@ -84,4 +90,23 @@ test.each([
   const { done, told } = load(undefined, source)
   await done
   expect(told.at(-1)).toMatch(last)
+})
+
+test('--expose turns the source on and exposes it, after everything else', async () => {
+  const { done, called, told } = load(
+    undefined,
+    { enabled: true, exposed: true },
+    { expose: true, yes: true },
+  )
+  await done
+  expect(called.slice(-3)).toEqual(['setDataSourceState', 'setDataSourceExposure', 'showDataSource'])
+  expect(told.at(-1)).toBe('db_shop can be asked: svc datasource query db_shop "…"')
+})
+
+test('--expose asks before anything is sent', async () => {
+  const { done, called } = load(undefined, undefined, { expose: true })
+  await expect(done).rejects.toThrow(
+    'Confirmation required. This lets everybody who may ask data sources ask',
+  )
+  expect(called).toEqual([])
 })

@@ -3,11 +3,12 @@ import { basename, resolve } from 'node:path'
 import { ServiceError } from '../../contracts/errors.ts'
 import type { CommandContext } from '../command-context.ts'
 import type { CommandInput, Run } from '../command.ts'
-import { followLoad, tellWhetherAskable } from '../load/follow-load.ts'
+import { expose, followLoad, tellWhetherAskable } from '../load/follow-load.ts'
 import { showProgress } from '../load/show-progress.ts'
 import { checkFile, digestOf, patiently, uploadFile, type Load } from '../load/upload-file.ts'
 import { declared } from '../declared.ts'
 import { argument, isSet, listOption, textOption } from '../options.ts'
+import { confirm } from '../prompt.ts'
 import { printAnswer, runOperation } from '../run-operation.ts'
 import { usageError } from '../usage-error.ts'
 
@@ -17,6 +18,13 @@ export const loadFile: Run = async (ctx, input) => {
   const format = formatOf(path)
   const plan = planOf(input)
   const { bytes } = await checkFile(path)
+  const isExposed = isSet(input, 'expose')
+  if (isExposed)
+    await confirm(
+      ctx,
+      input,
+      `This lets everybody who may ask data sources ask db_${name}, and their assistants.`,
+    )
   const file = { name, filename: basename(path).slice(0, 200), format, bytes, sha256: await digestOf(path) }
   const progress = showProgress(ctx)
   try {
@@ -28,7 +36,7 @@ export const loadFile: Run = async (ctx, input) => {
     const started = await patiently(ctx, () => ctx.callOperation('startLoad', { load_id: load.id, ...plan }))
     const ended = await followLoad(ctx, started, progress.show)
     progress.end()
-    await printEnded(ctx, name, ended)
+    await printEnded(ctx, name, ended, isExposed)
   } finally {
     progress.end()
   }
@@ -65,7 +73,8 @@ function planOf(input: CommandInput) {
     model: textOption(input, 'model'),
     language: textOption(input, 'language'),
     append: isSet(input, 'append'),
-    save_configuration: isSet(input, 'save'),
+    // What is exposed without it has nothing to be asked.
+    save_configuration: isSet(input, 'save') || isSet(input, 'expose'),
   }
 }
 
@@ -76,7 +85,7 @@ function columnsOption(input: CommandInput, name: string): string[] | undefined 
   return named.length > 0 ? named : undefined
 }
 
-async function printEnded(ctx: CommandContext, name: string, load: Load): Promise<void> {
+async function printEnded(ctx: CommandContext, name: string, load: Load, isExposed: boolean): Promise<void> {
   if (load.state === 'canceled') throw new ServiceError('CONFLICT', 'The load was canceled')
   if (load.state === 'failed') {
     const further = load.problem_count - load.problems.length
@@ -91,6 +100,7 @@ async function printEnded(ctx: CommandContext, name: string, load: Load): Promis
   ctx.info(`Loaded ${load.rows.toLocaleString('en')} rows into table ${load.table} of ${name}`)
   if (load.failure !== null) ctx.info(load.failure)
   if (load.configuration_saved) {
+    if (isExposed) await expose(ctx, `db_${name}`)
     printAnswer(ctx, declared('db loads'), load)
     return tellWhetherAskable(ctx, `db_${name}`)
   }

@@ -20,6 +20,13 @@ export async function followLoad(
   return load
 }
 
+/** On first: one that is off is exposed to nobody. */
+export async function expose(ctx: CommandContext, source_id: string): Promise<void> {
+  await ctx.callOperation('setDataSourceState', { source_id, enabled: true })
+  await ctx.callOperation('setDataSourceExposure', { source_id, exposed: true })
+  ctx.info(`${source_id} can be asked: svc datasource query ${source_id} "…"`)
+}
+
 /** A new source is off and hidden. The load has succeeded, whatever becomes of this question. */
 export async function tellWhetherAskable(ctx: CommandContext, source_id: string): Promise<void> {
   const source = await ctx.callOperation('showDataSource', { source_id }).catch(() => undefined)
