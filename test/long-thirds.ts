@@ -62,6 +62,7 @@ export const SECONDS: Readonly<Record<string, number>> = {
   'test/long/pgbouncer.test.ts': 30,
   'test/long/planted-channel.test.ts': 30,
   'test/long/postgres-backup.test.ts': 40,
+  'test/long/programs.test.ts': 30,
   'test/long/readme.test.ts': 60,
   'test/long/registration-flood.test.ts': 60,
   'test/long/release.test.ts': 200,

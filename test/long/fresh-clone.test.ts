@@ -46,6 +46,8 @@ for (const who of isRoot
   : (['this user'] as const)) {
   test.skipIf(reason)(
     `as ${who}: npm ci, a release and the install page, npm start, the README’s tour, and npm test on Postgres`,
+    // Two installations, and a release made by a slow machine.
+    { timeout: 20 * 60_000 },
     async ({ skip }) => {
       const uid = who === 'an ordinary user' ? NOBODY : undefined
       const { folder, env } = await cloneFor(uid)
