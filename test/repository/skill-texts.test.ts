@@ -6,7 +6,6 @@ import { TOOLS } from '../../mcp/tools.ts'
 import { SETTINGS } from '../../src/boot/config.ts'
 import { COMMANDS, GLOBAL_OPTIONS, ROOT_OPTIONS } from '../../src/cli/command-table.ts'
 import { FOUND_FAILED } from '../../src/cli/exit-codes.ts'
-import { parse } from '../../src/cli/parse.ts'
 import { ASSISTANTS, type SetupStep } from '../../src/console/pages/connect/assistants.ts'
 import { ERRORS, type ErrorCode } from '../../src/contracts/errors.ts'
 import * as limits from '../../src/contracts/limits.ts'
@@ -14,7 +13,7 @@ import { OPERATIONS } from '../../src/contracts/operations.ts'
 import { SCOPES } from '../../src/contracts/scopes.ts'
 import { skillPrompt } from '../../src/skills/prompt.ts'
 import { readPublishedSkills } from '../../src/skills/read-published.ts'
-import { commandLines } from './skill-commands.ts'
+import { commandLines, mistakes } from './skill-commands.ts'
 import { filesUnder, readText } from './source-tree.ts'
 
 const { version } = JSON.parse(readText('package.json')) as { version: string }
@@ -85,16 +84,6 @@ describe('commands', () => {
     expect(said.filter((name) => !names.has(name))).toEqual([])
   })
 })
-
-function mistakes(words: readonly string[]): string[] {
-  if (words.length === 1 && ROOT_OPTIONS.some(({ long }) => words[0] === `--${long}`)) return []
-  try {
-    parse(words)
-    return []
-  } catch (error) {
-    return [`svc ${words.join(' ')}: ${String(error)}`]
-  }
-}
 
 describe('errors', () => {
   test('the table of codes is that of the program', () => {
