@@ -52,6 +52,8 @@ export const TABLE_KINDS: Record<TableName, TableKind> = {
   findings: 'tenant',
   follows: 'tenant',
   former_members: 'identity',
+  group_members: 'identity',
+  groups: 'identity',
   idempotency_keys: 'beside',
   identities: 'identity',
   identity_links: 'identity',

@@ -46,6 +46,7 @@ const PREFIXES = [
   'ref',
   'mch',
   'crd',
+  'grp',
 ] as const
 export type IdPrefix = (typeof PREFIXES)[number]
 

@@ -150,6 +150,9 @@ export const QUESTION_MAX_CHARACTERS = 4_000
 export const FILTER_VALUES_MAX = 1_000
 /** Searchable tables of one source, each of which every untargeted question asks. */
 export const ENTRIES_MAX = 50
+/** Of an organization, and members of each. */
+export const GROUPS_MAX = 1_000
+export const GROUP_MEMBERS_MAX = 5_000
 /** Longer than a vector search takes, shorter than the time-outs of assistants. */
 export const QUESTION_STATEMENT_MS = 10_000
 /** How long a found row can be fetched by its handle. */

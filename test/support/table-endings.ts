@@ -51,6 +51,8 @@ export const TABLE_ENDINGS = {
     noRight: 'ends without a table when whoever started it may no longer; what it made is the organization’s',
   },
   default_subscriptions: ORGANIZATION,
+  group_members: { endsWith: 'the row of its membership' },
+  groups: ORGANIZATION,
   deliveries: NOTIFICATION,
   deliveries_rest: NOTIFICATION,
   delivery_keys: RECORD,

@@ -25,9 +25,11 @@ export type Membership = { readonly role: Role; readonly appMembershipId: string
 
 export type AddressHolder = 'member' | 'former' | 'not_current' | 'nobody'
 
+type Acting = Pick<MemberPrincipal, 'orgId' | 'userId' | 'role' | 'carriesAppRoles' | 'supportSessionId'>
+
 export type Directory = {
   /** What the principal acts with; null: it is nobody's membership, as for support staff. */
-  readMembership(db: Handle, principal: MemberPrincipal): Promise<Membership | null>
+  readMembership(db: Handle, principal: Acting): Promise<Membership | null>
   /** By `memberKey`; who is not a member is not in it. */
   readMembers(db: Handle, keys: readonly MemberKey[]): Promise<ReadonlyMap<string, Member>>
   /** Locked until the end of the transaction, where membership can end here. */
@@ -35,6 +37,17 @@ export type Directory = {
     tx: Transaction,
     key: MemberKey,
   ): Promise<Pick<Member, 'name' | 'email' | 'membershipId'> | undefined>
+  /** Who has verified this address, in lower case; undefined: no member. */
+  findMember(
+    db: Handle,
+    at: { readonly orgId: string; readonly email: string },
+  ): Promise<MemberKey | undefined>
+  /** By their ids; those that were removed are not in it. */
+  readMachineAgents(
+    db: Handle,
+    orgId: string,
+    ids: readonly string[],
+  ): Promise<ReadonlyMap<string, { readonly userId: string; readonly name: string }>>
   /** Owners and admins. */
   readAdmins(db: Handle, orgId: string): Promise<readonly (Member & MemberKey)[]>
   /** By user id; also those who are not members any more, while they are known. */

@@ -1,6 +1,6 @@
 /** Members as the auth service of this installation stores them. */
-import { and, eq, inArray, sql } from '../../../db/drizzle.ts'
-import { formerMembers, memberships, organizations, users } from '../../../db/schema.ts'
+import { and, eq, inArray, isNotNull, isNull, sql } from '../../../db/drizzle.ts'
+import { formerMembers, machineAgents, memberships, organizations, users } from '../../../db/schema.ts'
 import { lowerOf } from '../../contracts/roles.ts'
 import type { Clock } from '../dependencies.ts'
 import { liveMachineAgent, machineAgentRole } from '../live-machine-agent.ts'
@@ -54,6 +54,30 @@ export const localDirectory = (clock: Clock): Directory => ({
       .where(and(eq(memberships.orgId, orgId), eq(memberships.userId, userId)))
       .for('share', { of: memberships })
     return row
+  },
+
+  async findMember(db, { orgId, email }) {
+    const [row] = await db
+      .select({ userId: memberships.userId })
+      .from(memberships)
+      .innerJoin(users, eq(users.id, memberships.userId))
+      .where(and(eq(memberships.orgId, orgId), eq(users.email, email), isNotNull(users.emailVerifiedAt)))
+    return row && { orgId, userId: row.userId }
+  },
+
+  async readMachineAgents(db, orgId, ids) {
+    if (ids.length === 0) return new Map()
+    const rows = await db
+      .select({ id: machineAgents.id, userId: machineAgents.userId, name: machineAgents.name })
+      .from(machineAgents)
+      .where(
+        and(
+          eq(machineAgents.orgId, orgId),
+          inArray(machineAgents.id, [...ids]),
+          isNull(machineAgents.removedAt),
+        ),
+      )
+    return new Map(rows.map(({ id, ...agent }) => [id, agent]))
   },
 
   async readAdmins(db, orgId) {

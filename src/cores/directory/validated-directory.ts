@@ -51,6 +51,16 @@ export function validatedDirectory(clock: Clock): Directory {
     readMembers: async (db, keys) => new Map((await readRows(db, keys)).map((row) => [memberKey(row), row])),
     // Nothing to lock: their membership ends at the vendor's.
     lockMember: async (tx, key) => (await readRows(tx, [key])).find(({ isCurrent }) => isCurrent),
+    async findMember(db, { orgId, email }) {
+      const rows = await db
+        .select()
+        .from(validatedMembers)
+        .where(and(eq(validatedMembers.orgId, orgId), eq(validatedMembers.email, email)))
+      const current = rows.map(presentMember).find(({ isCurrent }) => isCurrent)
+      return current && { orgId, userId: current.userId }
+    },
+    // They are the vendor's.
+    readMachineAgents: async () => new Map(),
     async readAdmins(db, orgId) {
       const rows = await db
         .select()

@@ -1,0 +1,40 @@
+/** Rows of groups, and how the API returns them. */
+import type { Handle, Transaction } from '../../../db/connect.ts'
+import { and, count, eq } from '../../../db/drizzle.ts'
+import { groupMembers, groups } from '../../../db/schema.ts'
+import { notFound } from '../../contracts/errors.ts'
+
+export type GroupRow = typeof groups.$inferSelect
+
+/** Of two of one name. */
+export const TAKEN = { groups_by_name: 'A group of this name exists already' }
+
+export const isGroup = (orgId: string, id: string) => and(eq(groups.orgId, orgId), eq(groups.id, id))
+
+export async function requireGroup(db: Handle, orgId: string, id: string): Promise<GroupRow> {
+  const [group] = await db.select().from(groups).where(isGroup(orgId, id))
+  if (!group) throw notFound()
+  return group
+}
+
+/** So that nobody is added to a group that is being removed. */
+export async function lockGroup(tx: Transaction, orgId: string, id: string): Promise<GroupRow> {
+  const [group] = await tx.select().from(groups).where(isGroup(orgId, id)).for('update')
+  if (!group) throw notFound()
+  return group
+}
+
+export const presentGroup = ({ id, name, createdAt }: GroupRow, members: number) => ({
+  id,
+  name,
+  members,
+  created_at: createdAt.toISOString(),
+})
+
+export async function countStored(db: Handle, { orgId, id }: GroupRow): Promise<number> {
+  const [found] = await db
+    .select({ n: count() })
+    .from(groupMembers)
+    .where(and(eq(groupMembers.orgId, orgId), eq(groupMembers.groupId, id)))
+  return found!.n
+}

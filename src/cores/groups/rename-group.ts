@@ -1,0 +1,18 @@
+import { groups } from '../../../db/schema.ts'
+import type { WithDirectory } from '../directory/index.ts'
+import { write, type Verb } from '../verb.ts'
+import { readGroupMembers } from './group-members.ts'
+import { isGroup, lockGroup, presentGroup, TAKEN } from './group-rows.ts'
+
+export const renameGroup: Verb<'renameGroup', WithDirectory> = write(
+  { author: 'admin', audit: 'group.renamed', taken: TAKEN },
+  async ({ tx, orgId, directory, audit }, { group_id, name }) => {
+    const group = await lockGroup(tx, orgId, group_id)
+    if (group.name !== name) {
+      await tx.update(groups).set({ name }).where(isGroup(orgId, group_id))
+      await audit('group.renamed', `${group.name} to ${name}`)
+    }
+    const members = await readGroupMembers(directory, tx, orgId, [group_id])
+    return presentGroup({ ...group, name }, members.length)
+  },
+)
