@@ -92,7 +92,7 @@ async function asked(question: number, filtered: boolean): Promise<VectorSearch>
   const filters = filtered
     ? [{ column: 'part', type: 'number' as const, values: filterValues(percent, question) }]
     : []
-  return { entry, tableInfo: tableInfo!, vector: ours.vectors[question]!, filters, limit: 10 }
+  return { entry, tableInfo: tableInfo!, vector: ours.vectors[question]!, filters, access: 'all', limit: 10 }
 }
 
 /** The very text of the product's own, chosen as the product chooses. */

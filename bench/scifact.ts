@@ -152,6 +152,7 @@ async function legs(
     statistics,
     vector: vectors.get(text)!,
     filters: [],
+    access: 'all' as const,
     limit,
   })
   const byWords = async (text: string, limit: number) =>

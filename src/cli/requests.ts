@@ -88,6 +88,7 @@ export const REQUESTS = {
   updateDataSource: ['PATCH', '/api/wf/data-sources/{source_id}'],
   setDataSourceState: ['PUT', '/api/wf/data-sources/{source_id}/state'],
   setDataSourceExposure: ['PUT', '/api/wf/data-sources/{source_id}/exposure'],
+  previewDataSource: ['GET', '/api/wf/data-sources/{source_id}/preview'],
   listAskableDataSources: ['GET', '/api/wf/slim/data-sources'],
   queryDataSource: ['POST', '/api/wf/slim/data-sources/{source_id}/query'],
   searchDataSources: ['POST', '/api/wf/slim/search'],
@@ -228,6 +229,13 @@ export const REQUESTS = {
   syncDocuments: ['POST', '/api/wf/documents/{name}/syncs'],
   showDocuments: ['GET', '/api/wf/documents/{name}'],
   undoDocuments: ['POST', '/api/wf/documents/{name}/undo'],
+  createGroup: ['POST', '/api/v1/groups'],
+  listGroups: ['GET', '/api/v1/groups'],
+  showGroup: ['GET', '/api/v1/groups/{group_id}'],
+  renameGroup: ['PATCH', '/api/v1/groups/{group_id}'],
+  removeGroup: ['DELETE', '/api/v1/groups/{group_id}'],
+  addGroupMember: ['PUT', '/api/v1/groups/{group_id}/members/{member_id}'],
+  removeGroupMember: ['DELETE', '/api/v1/groups/{group_id}/members/{member_id}'],
 } as const satisfies { readonly [Name in OperationName]?: Request }
 
 /** `takes`: the type of a body that is not JSON. `gives`: the answer is not. */

@@ -12,6 +12,7 @@ import * as deployments from './deployments.ts'
 import * as documents from './documents.ts'
 import * as embeddings from './embeddings.ts'
 import * as grants from './grants.ts'
+import * as groups from './groups.ts'
 import * as identityProvider from './identity-provider.ts'
 import * as inbox from './inbox.ts'
 import * as installation from './installation.ts'
@@ -129,6 +130,7 @@ export const OPERATIONS = [
   dataSources.updateDataSource,
   dataSources.setDataSourceState,
   dataSources.setDataSourceExposure,
+  dataSources.previewDataSource,
   dataSources.listAskableDataSources,
   dataSources.queryDataSource,
   dataSources.searchDataSources,
@@ -270,5 +272,12 @@ export const OPERATIONS = [
   documents.syncDocuments,
   documents.showDocuments,
   documents.undoDocuments,
+  groups.createGroup,
+  groups.listGroups,
+  groups.showGroup,
+  groups.renameGroup,
+  groups.removeGroup,
+  groups.addGroupMember,
+  groups.removeGroupMember,
   messageQueue.showMessageQueue,
 ] as const

@@ -2,10 +2,11 @@
 import * as z from 'zod'
 import { field } from './field.ts'
 import { DisplayName, Time } from './fields.ts'
+import { GroupMemberId } from './groups.ts'
 import { idPattern } from './ids.ts'
 import { ENTRIES_MAX, FILTER_VALUES_MAX, HITS_DEFAULT, HITS_MAX, QUESTION_MAX_CHARACTERS } from './limits.ts'
 import { reading, updating } from './operation.ts'
-import { countedPageInput, countedPageOutput } from './paging.ts'
+import { countedPageInput, countedPageOutput, pageInput, pageOutput } from './paging.ts'
 import { GrantableRole } from './roles.ts'
 import { SourceHealth } from './source-health.ts'
 
@@ -83,9 +84,14 @@ const ConnectionConfig = z.strictObject({
     .describe('Only tables in this list are searchable.'),
 })
 
+const AccessColumn = Name.nullable().describe(
+  'The column, `text` or `text[]`, that names who sees a row: `user:<email>`, `group:<name>`, `role:<role>` or `everyone`. null: every row is seen.',
+)
+
 export const SearchConfiguration = z.object({
   connection_config: ConnectionConfig,
   filter_schema: FilterSchema.default({}),
+  access_column: AccessColumn.optional(),
 })
 export type SearchConfiguration = z.output<typeof SearchConfiguration>
 
@@ -110,6 +116,7 @@ export const DataSource = z.object({
   minimum_role: GrantableRole,
   connection_config: ConnectionConfig.nullable().describe('null without a search configuration.'),
   filter_schema: FilterSchema,
+  access_column: AccessColumn,
   configured_at: Time.nullable(),
   created_at: Time,
 })
@@ -195,7 +202,13 @@ export const saveSearchConfiguration = updating({
   service: 'api-gateway',
   name: 'saveSearchConfiguration',
   summary: 'Replace the search configuration of a data source. It is saved only if it fits the database.',
-  input: z.object({ ...sourceId, ...SearchConfiguration.shape }),
+  input: z.object({
+    ...sourceId,
+    ...SearchConfiguration.shape,
+    access_column: AccessColumn.optional().describe(
+      'The column that names who sees a row; null removes it. Only owners and admins change it, and where one is saved it must be repeated.',
+    ),
+  }),
   output: DataSource.extend({
     notes: z.array(z.string()).describe('Suggestions, such as missing indexes.'),
   }),
@@ -242,6 +255,52 @@ export const setDataSourceExposure = updating({
   access: 'admin',
   errors: ['NOT_FOUND', 'CONFLICT', 'EXPOSURE_LIMIT'],
   http: { method: 'put', path: '/api/wf/data-sources/{source_id}/exposure' },
+})
+
+export const previewDataSource = reading({
+  service: 'api-gateway',
+  name: 'previewDataSource',
+  summary: 'List the rows of a table that a member or a machine agent would see, by id and title. Audited.',
+  input: z.object({
+    ...sourceId,
+    member_id: field(GroupMemberId, {
+      client: { flag: 'as', value: 'member', summary: 'Email address or usr_… of a member, or mch_…' },
+    }),
+    target: field(z.string().max(60).optional().describe('Label of a searchable table. Default: the first.'), {
+      client: { value: 'label', summary: 'Rows of the table with this label (default: the first)' },
+    }),
+    ...pageInput,
+  }),
+  output: z.object({
+    member: z.object({ id: z.string(), name: z.string(), email: z.string().nullable() }),
+    may_query: z.boolean().describe('Whether it is exposed to their role; otherwise they see no row of it.'),
+    target: z.string(),
+    rows: z.array(z.object({ id: z.string(), title: z.string().nullable() })),
+    total: z.int().describe('Rows they would see, of all pages; 100,000 may be more.'),
+    ...pageOutput,
+  }),
+  access: 'admin',
+  closedToSupport: true,
+  errors: [
+    'NOT_FOUND',
+    'NO_SEMANTIC_SEARCH',
+    'INVALID_SEARCH_CONFIGURATION',
+    'SOURCE_FAILED',
+    'TIMEOUT',
+  ],
+  command: {
+    path: 'datasource preview',
+    summary: 'List the rows that somebody would see (admin or higher)',
+    arguments: ['source_id'],
+    table: 'id, title',
+    rows: 'rows',
+    notes: [
+      { if: '!may_query', text: 'It is not exposed to them: they see none of these rows.' },
+      '{total} rows of {target} for {member.name}.',
+    ],
+    examples: ['svc datasource preview db_handbook --as ann@example.com'],
+  },
+  http: { method: 'get', path: '/api/wf/data-sources/{source_id}/preview' },
 })
 
 /** A data source as whoever may query it sees it. */

@@ -94,6 +94,10 @@ export const showConnectionString = reading({
     database: z.string(),
     user: z.string(),
     password: z.string(),
+    access_column: z
+      .string()
+      .nullable()
+      .describe('What names who sees a row of it: the connection string reads past it.'),
   }),
   access: 'developer',
   errors: ['NOT_FOUND', 'CONFLICT'],
@@ -103,6 +107,12 @@ export const showConnectionString = reading({
     path: 'db connect',
     summary: 'Show connection details for a database, including the password',
     fields: 'name, host, port, database, user, password, url',
+    notes: [
+      {
+        if: 'access_column',
+        text: 'This string reads past the access column {access_column}: whoever has it sees every row.',
+      },
+    ],
     listedBy: 'db list',
     examples: ['svc db connect handbook', 'svc db connect handbook --json'],
   },

@@ -8,6 +8,13 @@ import { removeDatabase } from '../cores/databases/remove-database.ts'
 import { showConnectionString } from '../cores/databases/show-connection-string.ts'
 import { createDocuments } from '../cores/documents/create-documents.ts'
 import { createEmbeddings } from '../cores/embeddings/create-embeddings.ts'
+import { addGroupMember } from '../cores/groups/add-group-member.ts'
+import { createGroup } from '../cores/groups/create-group.ts'
+import { listGroups } from '../cores/groups/list-groups.ts'
+import { removeGroupMember } from '../cores/groups/remove-group-member.ts'
+import { removeGroup } from '../cores/groups/remove-group.ts'
+import { renameGroup } from '../cores/groups/rename-group.ts'
+import { showGroup } from '../cores/groups/show-group.ts'
 import { whoAmI } from '../cores/identity/who-am-i.ts'
 import { showInstallation } from '../cores/installation/show-installation.ts'
 import { cancelLoad } from '../cores/loads/cancel-load.ts'
@@ -71,6 +78,7 @@ import { fetchSearchResult } from '../cores/search/fetch-search-result.ts'
 import { listAskableDataSources } from '../cores/search/list-askable-data-sources.ts'
 import { listDataSources } from '../cores/search/list-data-sources.ts'
 import { listTables } from '../cores/search/list-tables.ts'
+import { previewDataSource } from '../cores/search/preview-data-source.ts'
 import { queryDataSource } from '../cores/search/query-data-source.ts'
 import { saveSearchConfiguration } from '../cores/search/save-search-configuration.ts'
 import { searchDataSources } from '../cores/search/search-data-sources.ts'
@@ -102,6 +110,7 @@ export const VERBS = {
   updateDataSource,
   setDataSourceState,
   setDataSourceExposure,
+  previewDataSource,
   listAskableDataSources,
   queryDataSource,
   searchDataSources,
@@ -160,5 +169,12 @@ export const VERBS = {
   syncDocuments,
   showDocuments,
   undoDocuments,
+  createGroup,
+  listGroups,
+  showGroup,
+  renameGroup,
+  removeGroup,
+  addGroupMember,
+  removeGroupMember,
   showMessageQueue,
 }

@@ -17,6 +17,7 @@ import { createDeployment } from '../../src/contracts/deployments.ts'
 import { pushRevision } from '../../src/contracts/revisions.ts'
 import { createCheck } from '../../src/contracts/checks.ts'
 import * as grants from '../../src/contracts/grants.ts'
+import { addGroupMember, createGroup } from '../../src/contracts/groups.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import * as integrations from '../../src/contracts/integrations.ts'
 import { createMachineAgent } from '../../src/contracts/machine-agents.ts'
@@ -97,6 +98,8 @@ export async function furnishOrganization(
     enabled: true,
     exposed: true,
   })
+  const { id: group_id } = await byOwner(createGroup, { name: 'board' })
+  await byOwner(addGroupMember, { group_id, member_id: member.userId })
   const load_id = makeId('lod', now.getTime())
   await system.db.insert(loads).values({
     orgId,
@@ -197,6 +200,7 @@ export async function furnishOrganization(
     machine_agent,
     identityProvider,
     source_id,
+    group: { group_id },
     load_id,
     app,
     app_token: appToken,

@@ -112,6 +112,8 @@ export async function makeFurnishedWorld(system: TestSystem): Promise<FurnishedW
     'showDocuments.name': [names.source],
     'undoDocuments.name': [names.source],
     load_id: [things.load_id],
+    group_id: [things.group.group_id],
+    member_id: [things.machine_agent.id, member.userId],
     'createLoad.sha256': ['0'.repeat(64)],
     confirm: [names.source],
     'validateToken.token': [things.token.token],

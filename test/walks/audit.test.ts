@@ -9,6 +9,8 @@ import { createApp, removeAppMember, renameApp, setAppMember } from '../../src/c
 import { createCheck, removeCheck, runCheck, updateCheck } from '../../src/contracts/checks.ts'
 import { AUDIT_ACTIONS, listAudit, type AuditAction } from '../../src/contracts/audit.ts'
 import {
+  previewDataSource,
+  SearchConfiguration,
   updateDataSource,
   saveSearchConfiguration,
   setDataSourceState,
@@ -29,6 +31,13 @@ import {
   revokeGrant,
   setOauthClientActive,
 } from '../../src/contracts/grants.ts'
+import {
+  addGroupMember,
+  createGroup,
+  removeGroup,
+  removeGroupMember,
+  renameGroup,
+} from '../../src/contracts/groups.ts'
 import * as identityProvider from '../../src/contracts/identity-provider.ts'
 import {
   addMachineAgentCredential,
@@ -120,6 +129,7 @@ import { fakeCluster } from '../support/fake-cluster.ts'
 import { fakeChatApp, fakeChecks, stateIn } from '../support/fake-integrations.ts'
 import {
   configurationOf,
+  entry,
   insertSource,
   placeForDatabases,
   startWithDatabases,
@@ -306,6 +316,14 @@ const ONE_ENDED = '1 agent disconnected'
 
 const LOADED = 'id,text\n1,one thing\n'
 const LOADING = { table: 'things', id_column: 'id', embed_columns: ['text'], model: 'toy-3' }
+
+/** No database is behind it. */
+const sourceWithAccess = () => {
+  const { connection_config, filter_schema } = SearchConfiguration.parse(configurationOf([entry('papers')]))
+  return insertSource(system, org, {
+    configuration: { connection_config, filter_schema, access_column: 'seen_by' },
+  })
+}
 
 /** A row for each, by type: an action that nobody can walk to does not compile. */
 const DEEDS: Record<AuditAction, Act> = {
@@ -658,6 +676,56 @@ const DEEDS: Record<AuditAction, Act> = {
     const { sourceId } = await insertSource(system, org)
     await as(admin)(saveSearchConfiguration, { source_id: sourceId, ...configurationOf([]) })
     return { by: admin, subject: sourceId }
+  },
+  'data_source.access_set': async (as) => {
+    const { sourceId } = await sourceWithAccess()
+    await as(admin)(saveSearchConfiguration, {
+      source_id: sourceId,
+      ...configurationOf([]),
+      access_column: 'seen',
+    })
+    return { by: admin, subject: `${sourceId}: seen` }
+  },
+  'data_source.access_removed': async (as) => {
+    const { sourceId } = await sourceWithAccess()
+    await as(admin)(saveSearchConfiguration, {
+      source_id: sourceId,
+      ...configurationOf([]),
+      access_column: null,
+    })
+    return { by: admin, subject: `${sourceId}: seen_by` }
+  },
+  'data_source.previewed': async (as) => {
+    const { sourceId } = await sourceWithAccess()
+    // Recorded before any row is read: there is no database behind it.
+    await as(admin)(previewDataSource, { source_id: sourceId, member_id: member.userId }).catch(() => {})
+    return { by: admin, subject: `${sourceId} as ${member.email}` }
+  },
+  'group.created': async (as) => {
+    const name = unique('group')
+    await as(admin)(createGroup, { name })
+    return { by: admin, subject: name }
+  },
+  'group.renamed': async (as) => {
+    const { id: group_id, name } = await admin.call(createGroup, { name: unique('group') })
+    await as(admin)(renameGroup, { group_id, name: `${name} anew` })
+    return { by: admin, subject: `${name} to ${name} anew` }
+  },
+  'group.removed': async (as) => {
+    const { id: group_id, name } = await admin.call(createGroup, { name: unique('group') })
+    await as(admin)(removeGroup, { group_id })
+    return { by: admin, subject: name }
+  },
+  'group.member_added': async (as) => {
+    const { id: group_id, name } = await admin.call(createGroup, { name: unique('group') })
+    await as(admin)(addGroupMember, { group_id, member_id: member.userId })
+    return { by: admin, subject: `${name}: ${member.email}` }
+  },
+  'group.member_removed': async (as) => {
+    const { id: group_id, name } = await admin.call(createGroup, { name: unique('group') })
+    await admin.call(addGroupMember, { group_id, member_id: member.userId })
+    await as(admin)(removeGroupMember, { group_id, member_id: member.userId })
+    return { by: admin, subject: `${name}: ${member.email}` }
   },
   'data_source.described': async (as) => {
     const { id, sourceId } = await insertSource(system, org)

@@ -24,6 +24,7 @@ import { createCheck } from '../../src/contracts/checks.ts'
 import { setDataSourceExposure } from '../../src/contracts/data-sources.ts'
 import { ENDED_KINDS } from '../../src/contracts/endings.ts'
 import { blockOauthClient } from '../../src/contracts/grants.ts'
+import { addGroupMember, createGroup, showGroup } from '../../src/contracts/groups.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import { listLogs } from '../../src/contracts/logs.ts'
 import {
@@ -160,6 +161,12 @@ const MAKE: Record<EndingTable, (person: Person) => Promise<() => Promise<boolea
     const toThem = secretOf(await invite(org.owner, person.email).catch(() => invite(person)))
     const isOpen = async (secret: string) => (await system.fetch(`/auth/invitation/${secret}`)).status === 200
     return async () => (await isOpen(token)) || (await isOpen(toThem))
+  },
+  async group_members(person) {
+    const { call } = await makeApiToken(system, org, org.owner)
+    const { id: group_id } = await call(createGroup, { name: unique('group') })
+    await call(addGroupMember, { group_id, member_id: person.userId })
+    return async () => (await call(showGroup, { group_id })).members.length > 0
   },
   async app_members(person) {
     const alias = unique('app')

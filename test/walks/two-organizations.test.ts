@@ -20,6 +20,7 @@ import {
 } from '../../src/contracts/deliveries.ts'
 import * as deployments from '../../src/contracts/deployments.ts'
 import * as grants from '../../src/contracts/grants.ts'
+import * as groups from '../../src/contracts/groups.ts'
 import * as identityProvider from '../../src/contracts/identity-provider.ts'
 import { acknowledgeNotification } from '../../src/contracts/inbox.ts'
 import * as integrations from '../../src/contracts/integrations.ts'
@@ -390,6 +391,13 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
       here.byOwner(sources.setDataSourceState, { source_id: 'db_shared', enabled: false }),
     acknowledgeNotification: () =>
       here.byMember(acknowledgeNotification, { notification_id: here.notification_id }),
+    createGroup: () => here.byOwner(groups.createGroup, { name: unique('group') }),
+    renameGroup: () => here.byOwner(groups.renameGroup, { ...here.group, name: unique('group') }),
+    addGroupMember: () =>
+      here.byOwner(groups.addGroupMember, { ...here.group, member_id: colleague!.userId }),
+    removeGroupMember: () =>
+      here.byOwner(groups.removeGroupMember, { ...here.group, member_id: member!.userId }),
+    removeGroup: () => here.byOwner(groups.removeGroup, here.group),
     createApp: () => here.byOwner(apps.createApp, { alias: unique('app'), name: 'Another' }),
     renameApp: () => here.byOwner(apps.renameApp, { alias: ALIAS, name: 'Renamed' }),
     setAppMember: () =>

@@ -148,7 +148,15 @@ async function wordsOf(
   const tableInfo = (await readTableInfo(pool!, about.table))!
   const filters = part === undefined ? [] : [{ column: 'part', type: 'number' as const, values: [part] }]
   const statistics = isCounted ? STATISTICS : undefined
-  const search = { entry: about, tableInfo, vector: [1, 0, 0], filters, limit, statistics }
+  const search = {
+    entry: about,
+    tableInfo,
+    vector: [1, 0, 0],
+    filters,
+    access: 'all' as const,
+    limit,
+    statistics,
+  }
   return (await wordRows(pool!, search, question)).map(({ hit: { id }, worth }) => ({ id, worth }))
 }
 const idsOf = async (...asked: Parameters<typeof wordsOf>) => (await wordsOf(...asked)).map(({ id }) => id)
@@ -226,7 +234,14 @@ describe('BM25', () => {
         return pool!.query<Row>(text, parameters)
       },
     }
-    const search = { entry: about, tableInfo: narrow, vector: [1, 0, 0], filters: [], limit: 50 }
+    const search = {
+      entry: about,
+      tableInfo: narrow,
+      vector: [1, 0, 0],
+      filters: [],
+      access: 'all' as const,
+      limit: 50,
+    }
     const found = await wordRows(watched, { ...search, statistics: STATISTICS }, QUESTIONS[1]!)
     expectSame(
       found.map(({ hit: { id }, worth }) => ({ id, worth })),
@@ -252,7 +267,15 @@ describe('BM25', () => {
     const about = hybrid('rows_of_words')
     const tableInfo = { ...(await readTableInfo(pool!, about.table))!, rows: 2 }
     const statistics = { rows: 3, meanLength: 40 }
-    const search = { entry: about, tableInfo, vector: [1, 0, 0], filters: [], limit: 5, statistics }
+    const search = {
+      entry: about,
+      tableInfo,
+      vector: [1, 0, 0],
+      filters: [],
+      access: 'all' as const,
+      limit: 5,
+      statistics,
+    }
     for (const { worth } of await wordRows(pool!, search, QUESTIONS[0]!)) expect(worth).toBeGreaterThan(0)
   })
 })

@@ -27,7 +27,8 @@ export const showConnectionString: Verb<'showConnectionString', DatabaseDeps> = 
     const login = await readLogin(context, row)
     await transaction(({ audit }) => audit('database.connection_shown', sourceIdOf(name)))
     const { host, port, user, password, database } = login
-    return { name, url: urlOf(login), host, port, user, password, database }
+    const access_column = row.configuration?.access_column ?? null
+    return { name, url: urlOf(login), host, port, user, password, database, access_column }
   },
 )
 

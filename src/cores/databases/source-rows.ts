@@ -56,6 +56,7 @@ export const presentSource = (row: SourceRow): z.input<typeof DataSource> => ({
   minimum_role: row.minimumRole,
   connection_config: row.configuration?.connection_config ?? null,
   filter_schema: row.configuration?.filter_schema ?? {},
+  access_column: row.configuration?.access_column ?? null,
   configured_at: row.configuredAt?.toISOString() ?? null,
   created_at: row.createdAt.toISOString(),
 })

@@ -11,6 +11,10 @@ import { forgetHealth } from './source-health.ts'
 
 const ATTEMPTS = 3
 
+/** Who sees which rows is not for a load to change. */
+const withAccess = (before: SearchConfiguration | null, next: SearchConfiguration): SearchConfiguration =>
+  before?.access_column === undefined ? next : { ...next, access_column: before.access_column }
+
 /** False: what would be saved does not fit the database, or is too much. */
 export async function addToConfiguration(
   deps: ConfigurationDeps,
@@ -31,7 +35,7 @@ export async function addToConfiguration(
       .from(dataSources)
       .where(and(eq(dataSources.orgId, orgId), eq(dataSources.id, id)))
     if (!row) return false
-    const read = SearchConfiguration.safeParse(change(row.configuration))
+    const read = SearchConfiguration.safeParse(withAccess(row.configuration, change(row.configuration)))
     if (!read.success) return false
     const configuration = read.data
     const queries = openSource(deps, row)

@@ -8,6 +8,7 @@ import { EXACT_UNFILTERED, OPERATOR_CLASSES } from './nearest-rows.ts'
 import { parseColumnList, quoteTable } from './quote.ts'
 import type { EmbeddingModels } from './embedding-models.ts'
 import type { ColumnInfo } from './read-rows.ts'
+import { accessTypeOf } from './row-access.ts'
 import type { TableInfo } from './table-info.ts'
 
 export type Checked = {
@@ -39,7 +40,7 @@ const INDEXED_FILTER_ROWS = 10_000
 const INDEXED_DIMENSIONS_MAX = 2_000
 
 export function checkConfiguration(
-  { connection_config, filter_schema }: SearchConfiguration,
+  { connection_config, filter_schema, access_column = null }: SearchConfiguration,
   tables: Tables,
   models: Pick<EmbeddingModels, 'dimensionsOf' | 'names'>,
 ): Checked {
@@ -53,10 +54,17 @@ export function checkConfiguration(
       own[at]!.map((problem) => ({ ...problem, text: `${label}: ${problem.text}` })),
     ),
     ...filterProblems(filter_schema, entries, tables).map(changed),
+    ...(access_column === null ? [] : accessProblems(access_column, entries, tables).map(changed)),
   ]
   return {
     problems,
-    advice: problems.length > 0 ? [] : indexAdvice(entries, filter_schema, tables),
+    advice:
+      problems.length > 0
+        ? []
+        : [
+            ...indexAdvice(entries, filter_schema, tables),
+            ...(access_column === null ? [] : accessAdvice(access_column, entries, tables)),
+          ],
     fitting: entries.filter((_entry, at) => own[at]!.length === 0),
   }
 }
@@ -154,6 +162,28 @@ function filterProblems(
         ({ table, column }) =>
           `filter_schema: "${name}" of table "${table}" is ${column.type}, not a ${type}`,
       )
+  })
+}
+
+/** Each table must have it: one without would show nothing, or everything. */
+function accessProblems(name: string, entries: readonly SearchEntry[], tables: Tables): string[] {
+  return [...new Set(entries.map(({ table }) => table))].flatMap((table) => {
+    const tableInfo = tables.get(table)
+    if (!tableInfo) return []
+    const column = tableInfo.columns.get(name)
+    if (!column) return [`access_column: table "${table}" has no column "${name}"`]
+    if (accessTypeOf(column)) return []
+    return [`access_column: "${name}" of table "${table}" is ${column.type}, not text or text[]`]
+  })
+}
+
+function accessAdvice(name: string, entries: readonly SearchEntry[], tables: Tables): IndexAdvice[] {
+  return [...new Set(entries.map(({ table }) => table))].flatMap((table) => {
+    const { kind, columns, indexes } = tables.get(table)!
+    if (!['r', 'p', 'm'].includes(kind) || indexes.some(({ column }) => column === name)) return []
+    const method = accessTypeOf(columns.get(name)!) === 'text[]' ? ' using gin' : ''
+    const statement = `create index on ${quoteTable(table)}${method} (${quoteIdentifier(name)})`
+    return [{ table, rows: INDEXED_FILTER_ROWS, text: 'Who sees which rows is found faster with', statement }]
   })
 }
 

@@ -6,13 +6,14 @@ import { ANSWER_MAX_BYTES } from '../../contracts/limits.ts'
 import type { Principal } from '../../contracts/operation.ts'
 import { requireMember, type MemberPrincipal } from '../principal.ts'
 import { openSource, type SourceRow } from '../databases/index.ts'
-import { requireEntries, withDatabaseCheck, type SearchDeps } from './search-entries.ts'
+import { readTable, requireEntries, withDatabaseCheck, type SearchDeps } from './search-entries.ts'
 import { findAskable, requireMinimumRole } from './askable-sources.ts'
 import { truncateHit } from './truncate-answer.ts'
 import { verifyHandle, type HandleTarget } from './row-handle.ts'
 import { hitsOf, rawColumns, textColumns, type FoundRow } from './nearest-rows.ts'
 import { parseColumnList, quoteTable } from './quote.ts'
 import { countQuestion } from './question-limits.ts'
+import { accessConditions, rowAccessOf } from './row-access.ts'
 import { recordingActivity, type Trace } from '../activity/index.ts'
 
 export const fetchRow = (deps: SearchDeps, principal: Principal, handle: string, sourceId?: string) =>
@@ -26,7 +27,7 @@ export const fetchRow = (deps: SearchDeps, principal: Principal, handle: string,
     const target = verifyHandle(deps.dataKeys, at, handle, deps.clock())
     const source = requested ?? (await findAskable(deps.db, member, target.sourceId)).source
     if (!requested) await checkAccess(deps, member, source, trace)
-    const answer = truncateHit(await readRow(deps, source, target), ANSWER_MAX_BYTES)
+    const answer = truncateHit(await readRow(deps, member, source, target), ANSWER_MAX_BYTES)
     trace.hits = 1
     trace.answer = JSON.stringify(answer)
     return { source, ...answer }
@@ -45,6 +46,7 @@ async function checkAccess(
 
 async function readRow(
   deps: SearchDeps,
+  member: MemberPrincipal,
   source: SourceRow,
   { origin, label, id }: HandleTarget,
 ): Promise<Hit> {
@@ -54,11 +56,15 @@ async function readRow(
   // Found under an earlier configuration.
   if (!entry) throw notFound()
   const first = quoteIdentifier(parseColumnList(entry.content_columns)[0]!)
+  const access = await rowAccessOf(deps, member, source)
   const [hit] = await withDatabaseCheck(deps, source, async () => {
-    const rows = await openSource(deps, source).query<FoundRow>(
+    const queries = openSource(deps, source)
+    const seen = accessConditions(access, await readTable(deps, queries, { entry, access }), '$2')
+    if (!seen) return []
+    const rows = await queries.query<FoundRow>(
       `select ${textColumns(entry)} from (select ${rawColumns(entry)} from ${quoteTable(entry.table)} ` +
-        `where ${first}::text = $1 limit 1) found`,
-      [id],
+        `where ${[`${first}::text = $1`, ...seen.map(({ text }) => text)].join(' and ')} limit 1) found`,
+      [id, ...seen.map(({ parameter }) => parameter)],
     )
     return hitsOf(
       { entry, limit: 1 },

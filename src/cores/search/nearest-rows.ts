@@ -10,6 +10,7 @@ import { conditionFor, type Condition } from './filter-columns.ts'
 import { parseColumnList, quoteTable, vectorLiteral } from './quote.ts'
 import type { ReadFilter } from './read-filters.ts'
 import { checkRows, estimateIn, jsonIn } from './read-rows.ts'
+import { accessConditions, type RowAccess } from './row-access.ts'
 import type { TableInfo } from './table-info.ts'
 
 export type VectorSearch = {
@@ -17,6 +18,7 @@ export type VectorSearch = {
   readonly tableInfo: TableInfo
   readonly vector: ArrayLike<number>
   readonly filters: readonly ReadFilter[]
+  readonly access: RowAccess
   readonly limit: number
 }
 
@@ -37,15 +39,18 @@ export const EXACT_UNFILTERED = 2_000_000
 /** The index gives rows nearly in order: this many are taken and sorted exactly. */
 export const candidateLimit = (limit: number): number => Math.max(50, 5 * limit)
 
-/** Undefined when no row can match. */
+/** Of the filters, and of who sees which rows. Undefined when no row can match. */
 export function filterConditions(
-  { filters, tableInfo }: VectorSearch,
+  { filters, access, tableInfo }: VectorSearch,
   first: number,
 ): readonly Condition[] | undefined {
   const conditions = filters.map((filter, at) =>
     conditionFor(filter, tableInfo.columns.get(filter.column), `$${first + at}`),
   )
-  return conditions.every((condition) => condition !== undefined) ? conditions : undefined
+  const seen = accessConditions(access, tableInfo, `$${first + conditions.length}`)
+  return seen && conditions.every((condition) => condition !== undefined)
+    ? [...conditions, ...seen]
+    : undefined
 }
 
 export async function nearestRows(queries: Queries, search: VectorSearch): Promise<readonly Hit[]> {

@@ -3,7 +3,7 @@ import type { SearchEntry } from '../../contracts/data-sources.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { ANSWER_MAX_BYTES } from '../../contracts/limits.ts'
 import type { Handler } from '../../contracts/operations.ts'
-import { requireMember } from '../principal.ts'
+import { requireMember, type MemberPrincipal } from '../principal.ts'
 import { openSource, type SourceRow } from '../databases/index.ts'
 import { findAskable, requireMinimumRole } from './askable-sources.ts'
 import { truncateAnswer } from './truncate-answer.ts'
@@ -11,6 +11,7 @@ import { matchOf } from './filter-columns.ts'
 import { mergeHits } from './merge-hits.ts'
 import { whileCounting } from './question-limits.ts'
 import { readFilters, type ReadFilter } from './read-filters.ts'
+import { rowAccessOf } from './row-access.ts'
 import { recordingActivity } from '../activity/index.ts'
 import {
   DatabaseChanged,
@@ -30,7 +31,9 @@ export const queryDataSource =
       const { source, counts } = await findAskable(deps.db, member, question.source_id)
       trace.source = source
       requireMinimumRole(member, source)
-      const lists = await whileCounting(deps, member.orgId, counts, () => search(deps, source, question))
+      const lists = await whileCounting(deps, member.orgId, counts, () =>
+        search(deps, member, source, question),
+      )
       const result = truncateAnswer(mergeHits(lists, question.top_k), ANSWER_MAX_BYTES)
       trace.hits = result.count
       trace.answer = JSON.stringify(result)
@@ -39,22 +42,23 @@ export const queryDataSource =
 
 async function search(
   deps: SearchDeps,
+  member: MemberPrincipal,
   source: SourceRow,
   question: Parameters<Handler<'queryDataSource'>>[1],
 ): Promise<RankedLists> {
   const entries = chosenEntries(source, question.target)
   const filters = readFilters(source.configuration!.filter_schema, question.filters)
-  const vectors = await embedQuestion(
-    (model) => deps.models.embed(source.orgId, model, question.query),
-    entries,
-  )
+  const [access, vectors] = await Promise.all([
+    rowAccessOf(deps, member, source),
+    embedQuestion((model) => deps.models.embed(source.orgId, model, question.query), entries),
+  ])
   return withDatabaseCheck(deps, source, async () => {
     await requireFilterColumns(deps, source, filters)
-    return searchEntries(deps, source, entries, vectors, { ...question, filters })
+    return searchEntries(deps, source, entries, vectors, { ...question, filters, access })
   })
 }
 
-function chosenEntries(source: SourceRow, target: string | undefined): readonly SearchEntry[] {
+export function chosenEntries(source: SourceRow, target: string | undefined): readonly SearchEntry[] {
   const entries = requireEntries(source)
   if (target === undefined) return entries
   const chosen = entries.filter(({ label }) => label === target)

@@ -3,7 +3,7 @@ import type { Hit } from '../../contracts/data-sources.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { ANSWER_MAX_BYTES } from '../../contracts/limits.ts'
 import type { Handler } from '../../contracts/operations.ts'
-import { requireMember } from '../principal.ts'
+import { requireMember, type MemberPrincipal } from '../principal.ts'
 import { sourceIdOf, type SourceRow } from '../databases/index.ts'
 import {
   embedQuestion,
@@ -17,6 +17,7 @@ import { listAskable } from './askable-sources.ts'
 import { truncateAnswer } from './truncate-answer.ts'
 import { createHandle } from './row-handle.ts'
 import { mergeHits } from './merge-hits.ts'
+import { rowAccessOf } from './row-access.ts'
 import { whileCounting } from './question-limits.ts'
 import { recordingActivity } from '../activity/index.ts'
 
@@ -31,7 +32,7 @@ export const searchDataSources =
       trace.name = 'search'
       const { sources: askable, counts } = await listAskable(deps.db, member, sources)
       const { lists, unavailable } = await whileCounting(deps, member.orgId, counts, () =>
-        searchSources(deps, member.orgId, askable, { query, top_k }),
+        searchSources(deps, member, askable, { query, top_k }),
       )
       const missing = unavailable.length === 0 ? {} : { unavailable: unavailable.toSorted(byId) }
       const room = ANSWER_MAX_BYTES - Buffer.byteLength(JSON.stringify(missing))
@@ -47,17 +48,17 @@ type Found = { lists: RankedLists; unavailable: { source_id: string; reason: str
 
 async function searchSources(
   deps: SearchDeps,
-  orgId: string,
+  member: MemberPrincipal,
   askable: readonly SourceRow[],
   question: Question,
 ): Promise<Found> {
   const searchable = askable.filter(({ configuration }) => configuration !== null)
-  const embedOnce = onceEach((model) => deps.models.embed(orgId, model, question.query))
+  const embedOnce = onceEach((model) => deps.models.embed(member.orgId, model, question.query))
   const unavailable: Found['unavailable'] = []
   const lists = await mapConcurrently(searchable, async (source) => {
     try {
       const vectors = await embedQuestion(embedOnce, entriesOf(source))
-      return await searchSource(deps, source, vectors, question)
+      return await searchSource(deps, member, source, vectors, question)
     } catch (error) {
       // Of the organization, not of a source.
       if (error instanceof ServiceError && error.code === 'RATE_LIMITED') throw error
@@ -90,12 +91,14 @@ const entriesOf = ({ configuration }: SourceRow) => configuration?.connection_co
 
 async function searchSource(
   deps: SearchDeps,
+  member: MemberPrincipal,
   source: SourceRow,
   vectors: Vectors,
   { query, top_k }: Question,
 ): Promise<RankedLists> {
+  const access = await rowAccessOf(deps, member, source)
   const lists = await withDatabaseCheck(deps, source, () =>
-    searchEntries(deps, source, entriesOf(source), vectors, { query, filters: [], top_k }),
+    searchEntries(deps, source, entriesOf(source), vectors, { query, filters: [], access, top_k }),
   )
   return lists.map(({ group, hits }) => ({
     // A hybrid list can be compared with no other, not even one of the same label in another source.

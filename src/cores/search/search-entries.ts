@@ -1,18 +1,20 @@
 /** Searches the configured tables of a data source, and says clearly when its database no longer fits. */
 import type { Hit, SearchEntry } from '../../contracts/data-sources.ts'
 import { ServiceError } from '../../contracts/errors.ts'
-import { openSource, type SourceRow } from '../databases/index.ts'
+import { openSource, type Queries, type SourceRow } from '../databases/index.ts'
 import type { EmbeddingModels } from './embedding-models.ts'
 import { createHandle } from './row-handle.ts'
 import { hybridRows } from './hybrid-rows.ts'
 import { nearestRows, type VectorSearch } from './nearest-rows.ts'
 import type { LimitDeps } from './question-limits.ts'
 import type { ReadFilter } from './read-filters.ts'
+import { accessTypeOf, type AccessDeps, type RowAccess } from './row-access.ts'
 import { databaseFailureOf, type DatabaseFailure } from './database-failure.ts'
 import { failureOf, recordFailure } from './source-health.ts'
+import type { TableInfo } from './table-info.ts'
 import { checkAgainstDatabase, type ConfigurationDeps } from './check-against-database.ts'
 
-export type SearchDeps = ConfigurationDeps & LimitDeps
+export type SearchDeps = ConfigurationDeps & LimitDeps & AccessDeps
 
 export type Vectors = ReadonlyMap<string, ArrayLike<number>>
 
@@ -24,12 +26,17 @@ export const searchEntries = (
   source: SourceRow,
   entries: readonly SearchEntry[],
   vectors: Vectors,
-  { query, filters, top_k }: { query: string; filters: readonly ReadFilter[]; top_k: number },
+  {
+    query,
+    filters,
+    access,
+    top_k,
+  }: { query: string; filters: readonly ReadFilter[]; access: RowAccess; top_k: number },
 ): Promise<RankedLists> =>
   Promise.all(
     entries.map(async (entry) => {
       const vector = vectors.get(entry.model)!
-      const hits = await searchTable(deps, source, query, { entry, vector, filters, limit: top_k })
+      const hits = await searchTable(deps, source, query, { entry, vector, filters, access, limit: top_k })
       return { group: groupOf(entry), hits }
     }),
   )
@@ -74,14 +81,27 @@ async function searchTable(
   table: Omit<VectorSearch, 'tableInfo'>,
 ): Promise<readonly Hit[]> {
   const queries = openSource(deps, source)
-  const tableInfo = await deps.tableInfo.read(queries, table.entry.table, deps.clock())
-  if (!tableInfo) throw new DatabaseChanged(`table ${table.entry.table} was removed`)
+  const tableInfo = await readTable(deps, queries, table)
   const statistics = source.wordStatistics?.[table.entry.label]
   const search = { ...table, tableInfo, statistics }
   const hits = await (table.entry.hybrid
     ? hybridRows(queries, search, question)
     : nearestRows(queries, search))
   return table.entry.fetchable ? hits.map((hit) => addHandle(deps, source, hit)) : hits
+}
+
+/** Without its access column a table shows no row to anybody, and "no results" would be wrong. */
+export async function readTable(
+  deps: Pick<SearchDeps, 'tableInfo' | 'clock'>,
+  queries: Queries,
+  { entry, access }: Pick<VectorSearch, 'entry' | 'access'>,
+): Promise<TableInfo> {
+  const tableInfo = await deps.tableInfo.read(queries, entry.table, deps.clock())
+  if (!tableInfo) throw new DatabaseChanged(`table ${entry.table} was removed`)
+  if (access === 'all') return tableInfo
+  const column = tableInfo.columns.get(access.column)
+  if (!column || !accessTypeOf(column)) throw new DatabaseChanged('the access column was removed')
+  return tableInfo
 }
 
 function addHandle({ dataKeys, clock }: SearchDeps, source: SourceRow, hit: Hit): Hit {

@@ -31,6 +31,7 @@ export function suggestConfiguration(
   const suggested = SearchConfiguration.safeParse({
     connection_config: { embedding_configs: entries },
     filter_schema: filters,
+    ...(saved?.access_column !== undefined && { access_column: saved.access_column }),
   })
   return entries.length > 0 && suggested.success ? suggested.data : null
 }

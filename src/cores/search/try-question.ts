@@ -7,7 +7,7 @@ import { nearestRows } from './nearest-rows.ts'
 import type { TableInfo } from './table-info.ts'
 import { wordsProblem } from './words-problem.ts'
 
-/** As many words as people use: each of them costs. */
+/** No row of it is shown, so all are searched. As many words as people use: each of them costs. */
 const QUESTION = 'Which of these rows answers a question with several different words?'
 
 type TrialProblem = { readonly text: string; readonly isTooSlow: boolean }
@@ -19,7 +19,7 @@ export async function tryQuestion(
   tableInfo: TableInfo,
 ): Promise<TrialProblem | undefined> {
   const vector = Array.from({ length: entry.dimensions }, (_, at) => (at === 0 ? 1 : 0))
-  const search = { entry, tableInfo, vector, filters: [], limit: 1 }
+  const search = { entry, tableInfo, vector, filters: [], access: 'all' as const, limit: 1 }
   try {
     const words = await wordsProblem(queries, entry, tableInfo)
     if (words) return { text: `${entry.label}: ${words.text}`, isTooSlow: false }

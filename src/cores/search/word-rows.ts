@@ -9,9 +9,9 @@ import type { Queries } from '../databases/index.ts'
 import { buildTsvector, languageOf, unusedColumnName } from './full-text.ts'
 import {
   distanceOf,
-  filterConditions,
   hitsOf,
   rawColumns,
+  filterConditions,
   textColumns,
   type FoundRow,
   type VectorSearch,
@@ -67,8 +67,8 @@ export async function wordRows(
     `${quoteIdentifier(entry.columns[0]!)} is not null`,
     ...conditions.map(({ text }) => text),
   ].join(' and ')
-  // Statistics come from rows that whoever asks may see, so that others move no score. With a filter they are those of the
-  // rows that it keeps; an access column, once there is one, is a condition like a filter, and belongs there.
+  // Statistics come from rows that whoever asks may see, so that others move no score. With a filter or an access column
+  // they are those of the rows that it keeps.
   const ofAll = conditions.length === 0
   const rows = ofAll ? Math.max(tableInfo.rows, statistics?.rows ?? 0) : 0
   const total = rows > 0 ? `${parameter(String(rows))}::float8` : `(select rows from total)`
