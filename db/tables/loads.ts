@@ -55,6 +55,8 @@ export type StoredSync = {
   readonly keep: boolean
   /** The version that it was compared with. */
   readonly base: number
+  /** It changes who sees documents that it does not send. */
+  readonly isAdmins?: boolean | undefined
 }
 export type ColumnType = 'text' | 'numeric' | 'boolean'
 

@@ -20,5 +20,8 @@ const BY_EXTENSION = new Map<string, DocumentFormat>(
 export const documentFormatOf = (path: string): DocumentFormat | undefined =>
   BY_EXTENSION.get(/\.([^./]+)$/.exec(path)?.[1]?.toLowerCase() ?? '')
 
+/** Who sees the documents of its folder and below; no document itself. */
+export const isAccessFile = (path: string): boolean => /(?:^|\/)access\.yaml$/.test(path)
+
 /** For people who wonder why a file was left out. */
 export const DOCUMENT_EXTENSIONS = [...BY_EXTENSION.keys()].map((extension) => `.${extension}`).join(', ')

@@ -381,6 +381,8 @@ export const PASSAGE_TOKENS = 256
 /** Files that were left out, in an answer; all are counted. */
 export const DOCUMENTS_LEFT_OUT_SHOWN = 100
 /** How long the version before can be brought back. */
+/** Values that a document, or a folder of them, names as who sees it. */
+export const DOCUMENT_ACCESS_MAX = 100
 export const DOCUMENTS_UNDO_DAYS = 7
 /** A sync that has sent nothing for so long makes way for the next one. */
 export const DOCUMENTS_SYNC_IDLE_SECONDS = 60

@@ -160,7 +160,7 @@ async function makePeople(system: TestSystem, org: Org): Promise<Asker[]> {
     await person('a viewer without a verified address', 'viewer', ['board'], false),
   ]
   const capped = await makeApiToken(system, org, org.owner, { role_cap: 'viewer' })
-  const agent = await agentOf(system, org, developer!.made)
+  const agent = await agentOf(system, org, developer.made)
   const owner = { token: org.owner.token, organization: org.id }
   return [
     {
@@ -171,7 +171,7 @@ async function makePeople(system: TestSystem, org: Org): Promise<Asker[]> {
       id: org.owner.userId,
       call: async () => system.as(owner),
     },
-    ...[admin!, developer!, viewer!, joined!, unverified!].map(({ asker }) => asker),
+    ...[admin, developer, viewer, joined, unverified].map(({ asker }) => asker),
     {
       name: 'a token of the owner, for a viewer',
       role: 'viewer',
@@ -181,7 +181,7 @@ async function makePeople(system: TestSystem, org: Org): Promise<Asker[]> {
       call: async () => capped.call,
     },
     {
-      ...developer!.asker,
+      ...developer.asker,
       name: 'an agent of the developer',
       id: null,
       call: async () => system.as(await agent()),
@@ -259,7 +259,7 @@ export async function makeAccessWorld(
   const rows = makeRows(count, 3, values, randomFrom(seed))
   const kinds = ['list', 'one'] as const
   const tables = kinds.flatMap((kind) => [
-    { name: kind as string, kind, rows: rowsOf(rows, kind) },
+    { name: kind, kind, rows: rowsOf(rows, kind) },
     ...askers.map((asker, at) => ({
       name: `${kind}_${at}`,
       kind,

@@ -15,13 +15,14 @@ import {
   syncDocuments,
   undoDocuments,
 } from '../../src/contracts/documents.ts'
+import { addGroupMember, createGroup } from '../../src/contracts/groups.ts'
 import { DOCUMENT_MAX_BYTES, DOCUMENTS_MAX, DOCUMENTS_SYNC_IDLE_SECONDS } from '../../src/contracts/limits.ts'
 import { cancelLoad, createLoad, showLoad, startLoad, uploadLoadPart } from '../../src/contracts/loads.ts'
 import { writeToDatabase, type Queries } from '../../src/cores/databases/index.ts'
 import { startWithDatabases, type SystemWithDatabases } from '../support/data-sources.ts'
 import { contentOf, listOf, syncFiles, uploadMissing, type Files } from '../support/documents.ts'
 import { announced, takeLoadSteps } from '../support/loads.ts'
-import { makeMember, makeOrganization, unique, type Org } from '../support/make.ts'
+import { makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
 
 let system: SystemWithDatabases
 let org: Org
@@ -298,5 +299,74 @@ describe('a documents source', () => {
     await expect(viewer.call(showDocuments, { name })).rejects.toEqual(refused('FORBIDDEN'))
     await expect(viewer.call(syncDocuments, { name, files: [] })).rejects.toEqual(refused('FORBIDDEN'))
     await expect(viewer.call(createDocuments, { name: 'more' })).rejects.toEqual(refused('FORBIDDEN'))
+  })
+
+  test('is seen as its documents and folders say, also of what is not sent again, and after an undo', async () => {
+    const source_id = `db_${name}`
+    await org.owner.call(setDataSourceExposure, { source_id, exposed: true, minimum_role: 'viewer' })
+    const [viewer, developer] = [
+      await makeMember(system, org, 'viewer'),
+      await makeMember(system, org, 'developer'),
+    ]
+    const by = ({ token }: Person) => system.as({ token, organization: org.id })
+    const { id: group_id } = await org.owner.call(createGroup, { name: 'board' })
+    await org.owner.call(addGroupMember, { group_id, member_id: viewer.userId })
+    const seenBy = async (person: Person) =>
+      (await by(person)(queryDataSource, { source_id, query: '[1,0,0] text' })).results
+        .map(({ metadata }) => String(metadata['path']))
+        .toSorted()
+
+    const files = {
+      'open.md': 'Open text.',
+      'own.md': '---\naccess: group:board\n---\nText of the board.',
+      'secret/access.yaml': 'access: [group:board]',
+      'secret/plan.txt': 'Secret text.',
+      'secret/deep/note.md': 'Deep text.',
+      'secret/deep/told.md': '---\naccess: everyone\n---\nTold text.',
+      'secret/odd/access.yaml': 'access: {group: board}',
+      'secret/odd/lost.txt': 'Lost text.',
+      'wrong.md': '---\naccess: *board\n---\nWrong text.',
+    }
+    const first = await syncFiles(system, by(developer), name, files)
+    expect(first.held).toMatchObject({ documents: 6, left_out_count: 2 })
+    expect(first.held.left_out.map(({ path }) => path)).toEqual(['secret/odd/access.yaml', 'wrong.md'])
+    expect(await seenBy(developer)).toEqual(['open.md', 'secret/deep/told.md'])
+    expect(await seenBy(viewer)).toEqual([
+      'open.md',
+      'own.md',
+      'secret/deep/note.md',
+      'secret/deep/told.md',
+      'secret/plan.txt',
+    ])
+
+    // Whoever does not see them does not open them, by whatever a sync or an undo says of their folder.
+    const { 'secret/access.yaml': rule, ...opened } = files
+    const widened = { ...files, 'secret/access.yaml': 'access: everyone' }
+    for (const attempt of [opened, widened, { ...files, 'secret/deep/access.yaml': 'access: everyone' }]) {
+      for (const keep of [false, true]) {
+        if (attempt === opened && keep) continue
+        await expect(by(developer)(syncDocuments, { name, files: listOf(attempt), keep })).rejects.toEqual(
+          refused('FORBIDDEN'),
+        )
+      }
+    }
+    const elsewhere = { ...files, 'new/access.yaml': rule, 'new/mine.txt': 'My own text.' }
+    expect((await syncFiles(system, by(developer), name, elsewhere)).load).toMatchObject({
+      state: 'succeeded',
+    })
+
+    const second = await syncFiles(system, org.owner.call, name, { ...elsewhere, ...widened })
+    expect(second.missing).toEqual(['secret/access.yaml'])
+    expect(await seenBy(developer)).toEqual([
+      'open.md',
+      'secret/deep/note.md',
+      'secret/deep/told.md',
+      'secret/plan.txt',
+    ])
+    const { version } = second.held
+    await expect(by(developer)(undoDocuments, { name, version })).rejects.toEqual(refused('FORBIDDEN'))
+    await org.owner.call(undoDocuments, { name, version })
+    expect(await seenBy(developer)).toEqual(['open.md', 'secret/deep/told.md'])
+    expect(await seenBy(viewer)).toContain('new/mine.txt')
   })
 })

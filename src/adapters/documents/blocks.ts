@@ -8,6 +8,8 @@ export type Block =
 export type ReadText = {
   /** Left out: its first heading is its title, or its name. */
   readonly title?: string | undefined
+  /** Left out: it says nothing of who sees it. */
+  readonly access?: readonly string[] | undefined
   readonly blocks: readonly Block[]
 }
 

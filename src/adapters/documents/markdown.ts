@@ -2,6 +2,7 @@
  * Markdown as blocks, line by line: headings of both kinds, fenced and indented code, lists, quotes, tables, front matter.
  * It is read for its words, not to be shown: what marks them is taken away, and what nobody closes ends with the document.
  */
+import { accessIn } from './access.ts'
 import { htmlBlocks } from './html.ts'
 import { inOneLine, type Block, type ReadText } from './blocks.ts'
 
@@ -17,17 +18,19 @@ const HTML_BLOCK =
   /^ {0,3}<(?:!--|\/?(?:article|aside|blockquote|details|div|dl|figure|footer|form|h[1-6]|header|hr|main|nav|ol|p|pre|script|section|style|summary|table|ul)\b)/i
 
 export function readMarkdown(text: string): ReadText {
-  const { title, body } = frontMatterOf(text)
-  return { title, blocks: [...blocksOf(body.split('\n'))] }
+  const { title, access, body } = frontMatterOf(text)
+  return { title, access, blocks: [...blocksOf(body.split('\n'))] }
 }
 
-/** Between two lines of dashes at the beginning. Of its fields only the title is read. */
-function frontMatterOf(text: string): { title?: string | undefined; body: string } {
+type FrontMatter = Pick<ReadText, 'title' | 'access'> & { readonly body: string }
+
+/** Between two lines of dashes at the beginning. Of its fields only the title and the access are read. */
+function frontMatterOf(text: string): FrontMatter {
   const found = /^---[ \t]*\n([^]*?)\n(?:---|\.\.\.)[ \t]*(?:\n|$)/.exec(text)
   if (!found) return { body: text }
   const line = /^title:[ \t]*(.+)$/m.exec(found[1]!)?.[1]?.trim()
   const title = line && inOneLine(line.replace(/^(["'])(.*)\1$/, '$2'))
-  return { title: title || undefined, body: text.slice(found[0].length) }
+  return { title: title || undefined, access: accessIn(found[1]!), body: text.slice(found[0].length) }
 }
 
 function* blocksOf(lines: readonly string[]): Generator<Block> {

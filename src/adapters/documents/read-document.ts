@@ -1,12 +1,13 @@
 /** A file as passages: what the thread does. */
 import { basename } from 'node:path'
-import { documentFormatOf, type DocumentFormat } from '../../contracts/document-formats.ts'
+import { documentFormatOf, isAccessFile, type DocumentFormat } from '../../contracts/document-formats.ts'
 import {
   DOCUMENT_PASSAGES_MAX,
   DOCUMENT_TEXT_MAX_CHARACTERS,
   PASSAGE_TOKENS,
 } from '../../contracts/limits.ts'
 import type { FileProblem, ReadFile } from '../../cores/documents/read-document.ts'
+import { accessIn } from './access.ts'
 import { inOneLine, UnreadableFile, type Block, type ReadText } from './blocks.ts'
 import { decode } from './decode.ts'
 import { readDocx } from './docx.ts'
@@ -36,10 +37,11 @@ export async function readDocument(
   content: Uint8Array,
   tokensOf: CountTokens,
 ): Promise<ReadFile | FileProblem> {
+  if (isAccessFile(path)) return readAccessFile(content)
   const format = documentFormatOf(path)
   if (!format) return { problem: 'Files of this kind are not read.' }
   try {
-    const { title: given, blocks } = await READERS[format](content)
+    const { title: given, access, blocks } = await READERS[format](content)
     requireRoom(blocks)
     const title = (given ?? firstHeading(blocks) ?? basename(path)).slice(0, TITLE_CHARACTERS)
     const count: CountTokens = (text) =>
@@ -47,12 +49,25 @@ export async function readDocument(
     const passages = passagesOf(title, blocks, count, { tokensMax: PASSAGE_TOKENS - OWN_TOKENS })
     if (passages.length === 0) return { problem: 'There is no text in it.' }
     if (passages.length > DOCUMENT_PASSAGES_MAX) throw tooLong()
-    return { title, passages }
+    return { title, access, passages }
   } catch (error) {
     if (error instanceof UnreadableFile) return { problem: error.message }
     throw error
   }
 }
+
+function readAccessFile(content: Uint8Array): ReadFile | FileProblem {
+  try {
+    const access = accessIn(decode(content))
+    return access ? { title: '', access, passages: [] } : { problem: SAYS_NOTHING }
+  } catch (error) {
+    if (error instanceof UnreadableFile) return { problem: error.message }
+    throw error
+  }
+}
+
+const SAYS_NOTHING =
+  'It does not say who sees this folder, so nobody does. Write it as access: [group:board].'
 
 const firstHeading = (blocks: readonly Block[]): string | undefined => {
   const first = blocks.find(({ kind }) => kind === 'heading')

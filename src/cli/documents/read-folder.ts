@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { lstatSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { byteSize } from '../../contracts/byte-size.ts'
-import { DOCUMENT_EXTENSIONS, documentFormatOf } from '../../contracts/document-formats.ts'
+import { DOCUMENT_EXTENSIONS, documentFormatOf, isAccessFile } from '../../contracts/document-formats.ts'
 import { DOCUMENT_MAX_BYTES, DOCUMENTS_MAX } from '../../contracts/limits.ts'
 import { problemWithPath } from '../../contracts/source-paths.ts'
 import { digestOf } from '../load/upload-file.ts'
@@ -46,7 +46,7 @@ type Found = { readonly size: number; isFile(): boolean; isSymbolicLink(): boole
 function reasonAgainst(path: string, found: Found): string | undefined {
   if (found.isSymbolicLink()) return 'It is a symbolic link.'
   if (!found.isFile()) return 'It is not a file.'
-  if (documentFormatOf(path) === undefined) return `Only ${DOCUMENT_EXTENSIONS} are read.`
+  if (documentFormatOf(path) === undefined && !isAccessFile(path)) return `Only ${DOCUMENT_EXTENSIONS} are read.`
   if (found.size > DOCUMENT_MAX_BYTES) return `It is larger than ${byteSize(DOCUMENT_MAX_BYTES)}.`
   const problem = problemWithPath(path)
   return problem === undefined ? undefined : `Its name ${problem}.`

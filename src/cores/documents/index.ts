@@ -2,4 +2,13 @@
 export { prepareDocuments, type DocumentsRow } from './prepare-documents.ts'
 export { READER_VERSION, type ReadDocument } from './read-document.ts'
 export { requireDocuments } from './require-documents.ts'
-export { BEFORE, DOCUMENT_COLUMNS, embeddingIndex, PASSAGE_COLUMNS, PASSAGES, readVersion } from './tables.ts'
+export {
+  ACCESS_RULES,
+  APPLY_ACCESS,
+  BEFORE,
+  DOCUMENT_COLUMNS,
+  embeddingIndex,
+  PASSAGE_COLUMNS,
+  PASSAGES,
+  readVersion,
+} from './tables.ts'

@@ -4,7 +4,7 @@ import { ServiceError } from '../../contracts/errors.ts'
 import { writeToDatabase, type SourceRow } from '../databases/index.ts'
 import type { AuditActor } from '../record-audit.ts'
 import { addToConfiguration, type ConfigurationDeps } from '../search/index.ts'
-import { createDocumentTables, documentsConfiguration } from './tables.ts'
+import { ACCESS, addAccess, createDocumentTables, documentsConfiguration } from './tables.ts'
 
 export type DocumentsRow = SourceRow & { readonly documents: DocumentsSettings }
 
@@ -14,13 +14,21 @@ export async function prepareDocuments(
   source: DocumentsRow,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  if (source.configuration !== null) return
-  await writeToDatabase(deps, source, (queries) => createDocumentTables(queries, source.documents), {
-    signal,
-  })
+  // null: an owner or admin has taken it away.
+  if (source.configuration !== null && source.configuration.access_column !== undefined) return
+  await writeToDatabase(
+    deps,
+    source,
+    async (queries) => {
+      await addAccess(queries)
+      await createDocumentTables(queries, source.documents)
+    },
+    { signal },
+  )
   const isSaved = await addToConfiguration(deps, actor, source, {
     // What somebody has saved meanwhile stays.
-    change: (before) => before ?? documentsConfiguration(source.documents),
+    change: (before) =>
+      before ? { ...before, access_column: ACCESS } : documentsConfiguration(source.documents),
     // It was asked for in this call.
     authorize: async () => {},
   })

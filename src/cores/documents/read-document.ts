@@ -8,6 +8,8 @@ export type Passage = {
 
 export type ReadFile = {
   readonly title: string
+  /** Who sees it, if it says so itself. */
+  readonly access?: readonly string[] | undefined
   readonly passages: readonly Passage[]
 }
 
@@ -23,4 +25,4 @@ export type ReadDocument = (
  * Grows when the same file is read in another way than before: then it is read again at the next sync, though nothing in it
  * has changed.
  */
-export const READER_VERSION = 1
+export const READER_VERSION = 2

@@ -18,6 +18,7 @@ export const DOCUMENT_COLUMNS = [
   'problem',
   'as_of',
   'version',
+  'access',
 ].join()
 export const PASSAGE_COLUMNS = [
   'id',
@@ -30,6 +31,7 @@ export const PASSAGE_COLUMNS = [
   'text_sha256',
   'as_of',
   'embedding',
+  'access',
 ].join()
 
 /** What the newest version has replaced, for as long as it may be undone. */
@@ -37,6 +39,26 @@ export const BEFORE = { documents: 'documents_before', passages: 'passages_befor
 
 /** The name of its entry in the search configuration as well. */
 export const PASSAGES = 'passages'
+
+/** Of documents what they say themselves, or null; of passages who sees them. */
+export const ACCESS = 'access'
+
+/**
+ * Who sees each document, as `rule_path` and `rule_access`: what it says itself, else what the nearest `access.yaml` above it
+ * says, else everyone.
+ */
+export const ACCESS_RULES = `rules as materialized (
+    select regexp_replace(d.path, '[^/]*$', '') as folder, d.access from public.documents d
+      where d.path ~ '(^|/)access[.]yaml$'),
+  access_rules as materialized (
+    select d.path as rule_path, coalesce(d.access,
+        (select r.access from rules r where starts_with(d.path, r.folder) order by length(r.folder) desc limit 1),
+        '{everyone}') as rule_access
+      from public.documents d)`
+
+/** After the documents have changed: of passages that stayed, too, since a folder may say something else now. */
+export const APPLY_ACCESS = `with ${ACCESS_RULES} update public.passages p set access = rule_access
+  from access_rules where rule_path = p.path and p.access is distinct from rule_access;`
 
 /** pgvector: an index takes vectors of at most 2,000 dimensions. Without one a search reads all rows. */
 const INDEXED_DIMENSIONS_MAX = 2_000
@@ -48,12 +70,12 @@ export const embeddingIndex = ({ dimensions }: DocumentsSettings): string =>
 
 const documentsTable = (name: string) => `create table if not exists ${name} (
   path text primary key, sha256 text not null, bytes bigint not null, reader int not null, title text not null,
-  passages int not null, problem text, as_of timestamptz not null, version bigint not null)`
+  passages int not null, problem text, as_of timestamptz not null, version bigint not null, access text[])`
 
 const passagesTable = (name: string, dimensions: number, words = '') => `create table if not exists ${name} (
   id text primary key, title text not null, heading text not null, passage text not null, path text not null,
   place int not null, sha256 text not null, text_sha256 text not null, as_of timestamptz not null,
-  embedding vector(${dimensions}) not null${words})`
+  embedding vector(${dimensions}) not null, access text[] not null${words})`
 
 export async function createDocumentTables(queries: Queries, settings: DocumentsSettings): Promise<void> {
   const { dimensions, language } = settings
@@ -65,10 +87,22 @@ export async function createDocumentTables(queries: Queries, settings: Documents
     'create index if not exists passages_by_path on public.passages (path, place)',
     'create index if not exists passages_by_text on public.passages (text_sha256)',
     'create index if not exists passages_words on public.passages using gin (words)',
+    'create index if not exists passages_access on public.passages using gin (access)',
     embeddingIndex(settings),
     `create table if not exists public.versions (version bigint primary key, published_at timestamptz not null)`,
   ]) {
     if (statement !== '') await queries.query(statement)
+  }
+}
+
+/** To those of a source that was made before there was row access. */
+export async function addAccess(queries: Queries): Promise<void> {
+  for (const schema of ['public', STAGING_SCHEMA]) {
+    const of = (name: string) => `${schema}.${schema === 'public' ? name : `${name}_before`}`
+    await queries.query(`alter table if exists ${of('documents')} add column if not exists access text[]`)
+    await queries.query(
+      `alter table if exists ${of('passages')} add column if not exists access text[] not null default '{everyone}'`,
+    )
   }
 }
 
@@ -105,4 +139,5 @@ export const documentsConfiguration = ({
     ],
   },
   filter_schema: { path: 'string' },
+  access_column: ACCESS,
 })

@@ -5,6 +5,8 @@
 import { stagingName } from '../../../db/managed/drop-staged-table.ts'
 import { DOCUMENTS_UNDO_DAYS } from '../../contracts/limits.ts'
 import {
+  ACCESS_RULES,
+  APPLY_ACCESS,
   BEFORE,
   DOCUMENT_COLUMNS,
   embeddingIndex,
@@ -51,12 +53,16 @@ function explain(error: unknown): never {
 
 const [DOCUMENTS_BEFORE, PASSAGES_BEFORE] = [stagingName(BEFORE.documents), stagingName(BEFORE.passages)]
 
+const ACCESS_OF_FILE = `case when jsonb_typeof(cells -> 'access') = 'array'
+          then array(select jsonb_array_elements_text(cells -> 'access')) end`
+
 /** Whoever comes second finds the mark. Nothing of the files is left behind it. */
 function publish({ deps, source, plan }: StepContext, load: LoadRow): string {
   const { sent, keep, base } = plan.sync!
   const [rows, staged] = [rowsTable(load.id), stagedTable(load.id)]
   const at = `${literal(deps.clock().toISOString())}::timestamptz`
-  const passages = `select ${PASSAGE_COLUMNS.replace('as_of', at)} from ${staged}`
+  const columns = PASSAGE_COLUMNS.replace('as_of', at).replace('access', 'rule_access')
+  const passages = `with ${ACCESS_RULES} select ${columns} from ${staged} join access_rules on rule_path = path`
   return oneAtATime(
     load.id,
     `if pg_catalog.to_regclass(${literal(finishedTable(load.id))}) is not null then return; end if;
@@ -76,9 +82,10 @@ function publish({ deps, source, plan }: StepContext, load: LoadRow): string {
     delete from public.documents d where d.path in (select b.path from ${DOCUMENTS_BEFORE} b);
     insert into public.documents (${DOCUMENT_COLUMNS})
       select cells ->> 'path', cells ->> 'sha256', (cells ->> 'bytes')::bigint, ${READER_VERSION}, cells ->> 'title',
-        (cells ->> 'passages')::int, cells ->> 'problem', ${at}, ${base + 1}
+        (cells ->> 'passages')::int, cells ->> 'problem', ${at}, ${base + 1}, ${ACCESS_OF_FILE}
       from ${rows} r where r.n <= ${sent};
     ${sent === 0 ? '' : insertPassages(source as DocumentsRow, passages)}
+    ${APPLY_ACCESS}
     insert into public.versions values (${base + 1}, ${at});
     drop table if exists ${rows}, ${contentTable(load.id)}, ${staged};
     create table ${finishedTable(load.id)} ();`,

@@ -1,5 +1,6 @@
 /** Reads the next files of a sync, and stages their passages. A file that cannot be read costs that file. */
 import { createHash } from 'node:crypto'
+import { isAccessFile } from '../../contracts/document-formats.ts'
 import type { Queries } from '../databases/index.ts'
 import type { LoadRow } from './load-rows.ts'
 import { withProblems } from './read-step.ts'
@@ -71,9 +72,11 @@ async function readFile(
     await queries.query(stagePassages(load.id), [JSON.stringify(rows.slice(at, at + PASSAGES_AT_ONCE))])
   }
   const problem = 'problem' in read ? read.problem : null
+  // What was to hide a folder hides it, also where it cannot be read.
+  const access = 'problem' in read ? (isAccessFile(path) ? [] : null) : (read.access ?? null)
   await queries.query(
     `update ${rowsTable(load.id)} set cells = cells || $2::text::jsonb where n = $1::bigint`,
-    [n, JSON.stringify({ title, problem, passages: rows.length })],
+    [n, JSON.stringify({ title, problem, access, passages: rows.length })],
   )
   return {
     readBytes: before.readBytes + content.length,

@@ -14,7 +14,9 @@ type Given = Pick<StepContext, 'deps' | 'source' | 'plan'>
 
 export async function requireRights({ deps, source, plan }: Given, { orgId }: LoadRow): Promise<void> {
   if (await isOverDiskQuota(deps.db, orgId, source.kind)) throw new LoadFailed('disk_quota')
-  await withTransaction(deps.db, (tx) => requireAuthor(deps, tx, orgId, plan.author))
+  await withTransaction(deps.db, (tx) =>
+    requireAuthor(deps, tx, orgId, plan.author, plan.sync?.isAdmins ? 'admin' : 'developer'),
+  )
 }
 
 /** A removed member, a lowered role, an expired or revoked token ends what was begun with it. */
@@ -23,6 +25,7 @@ export async function requireAuthor(
   tx: Transaction,
   orgId: string,
   { userId, role, tokenId, cliSessionId }: StepContext['plan']['author'],
+  least: 'developer' | 'admin' = 'developer',
 ): Promise<void> {
   const key = { orgId, userId }
   const member = (await directory.readMembers(tx, [key])).get(memberKey(key))
@@ -30,7 +33,7 @@ export async function requireAuthor(
   if (!member?.isCurrent) throw new LoadFailed('not_allowed')
   try {
     const author = { ...key, role: lowerOf(role, member.role), tokenId, cliSessionId }
-    await lockAuthor(tx, clock, author, 'developer')
+    await lockAuthor(tx, clock, author, least)
   } catch (error) {
     const isRefused = error instanceof ServiceError && ['FORBIDDEN', 'UNAUTHENTICATED'].includes(error.code)
     throw isRefused ? new LoadFailed('not_allowed') : error

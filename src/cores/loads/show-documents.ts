@@ -55,7 +55,7 @@ const NOTHING = {
 async function readHeld(queries: Queries, now: Date) {
   const { version, publishedAt } = await readVersion(queries)
   const [counted] = await queries.query<{ documents: string; passages: string; problems: string }>(
-    `select count(*) filter (where problem is null)::text as documents, coalesce(sum(passages), 0)::text as passages,
+    `select count(*) filter (where passages > 0)::text as documents, coalesce(sum(passages), 0)::text as passages,
         count(problem)::text as problems from public.documents`,
   )
   const leftOut = await queries.query<{ path: string; reason: string }>(

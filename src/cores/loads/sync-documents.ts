@@ -7,6 +7,7 @@ import type { Transaction } from '../../../db/connect.ts'
 import { and, count, eq, inArray, sql } from '../../../db/drizzle.ts'
 import { notify } from '../../../db/listen.ts'
 import { loads, type StoredPlan } from '../../../db/schema.ts'
+import { isAccessFile } from '../../contracts/document-formats.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { makeId } from '../../contracts/ids.ts'
 import {
@@ -26,7 +27,7 @@ import {
   requireDocuments,
   type DocumentsRow,
 } from '../documents/index.ts'
-import type { MemberPrincipal } from '../principal.ts'
+import { requireRole, type MemberPrincipal } from '../principal.ts'
 import { writeInSteps, type Verb } from '../verb.ts'
 import { loadLease } from './claim-load.ts'
 import { failingAsDatabase } from './database-problem.ts'
@@ -70,10 +71,12 @@ export const syncDocuments: Verb<'syncDocuments', LoadDeps> = writeInSteps(
         .update(JSON.stringify([base, keep, files]))
         .digest('hex')
       const isUnchanged = missing.length + found.removed === 0
+      const isAdmins = changesAccess(files, present, found)
+      if (isAdmins) requireRole(member, 'admin', ONLY_ADMINS)
       const begun = await transaction(async ({ tx, audit }) => {
         const same = await findUnfinished(tx, source, { orgId, userId, sha256, now: clock() })
         if (same || isUnchanged) return same
-        const plan = planOf(source, member, { sent: missing.length, keep, base })
+        const plan = planOf(source, member, { sent: missing.length, keep, base, isAdmins })
         const created = await insertSync(tx, { source, member, bytes, sha256, plan, now: clock() })
         await audit('load.started', `documents into ${sourceIdOf(source.name)}`)
         return created
@@ -134,7 +137,30 @@ function compare(files: readonly File[], present: Present, keep: boolean) {
   const unchanged = files.filter(({ path, sha256 }) => present.get(path) === sha256)
   const added = missing.filter(({ path }) => !present.has(path)).length
   const stays = missing.length - added + unchanged.length
-  return { missing, unchanged, added, removed: keep ? 0 : present.size - stays }
+  return { missing, unchanged, keep, added, removed: keep ? 0 : present.size - stays }
+}
+
+const ONLY_ADMINS = 'Only owners and admins may change who sees documents that are there already'
+
+/**
+ * Whether an `access.yaml` would say something else of a document that is not sent again: whoever syncs need not be somebody
+ * who sees it.
+ */
+function changesAccess(
+  files: readonly File[],
+  present: Present,
+  { missing, unchanged, keep }: ReturnType<typeof compare>,
+): boolean {
+  const listed = new Set(files.map(({ path }) => path))
+  const gone = keep ? [] : [...present.keys()].filter((path) => !listed.has(path))
+  const rules = [...missing.map(({ path }) => path), ...gone].filter(isAccessFile)
+  if (rules.length === 0) return false
+  const folders = rules.map((path) => path.replace(/[^/]*$/, ''))
+  const sent = new Set(missing.map(({ path }) => path))
+  const stays = keep
+    ? [...present.keys()].filter((path) => !sent.has(path))
+    : unchanged.map(({ path }) => path)
+  return stays.some((path) => !isAccessFile(path) && folders.some((folder) => path.startsWith(folder)))
 }
 
 type Wanted = { readonly orgId: string; readonly userId: string; readonly sha256: string; readonly now: Date }

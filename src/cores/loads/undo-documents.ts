@@ -4,14 +4,18 @@ import { stagingName } from '../../../db/managed/drop-staged-table.ts'
 import { loads } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { DOCUMENTS_UNDO_DAYS } from '../../contracts/limits.ts'
-import { requireDiskQuota, sourceIdOf, writeToDatabase } from '../databases/index.ts'
+import { requireDiskQuota, sourceIdOf, writeToDatabase, type Queries } from '../databases/index.ts'
 import {
+  APPLY_ACCESS,
   BEFORE,
   DOCUMENT_COLUMNS,
   PASSAGE_COLUMNS,
+  prepareDocuments,
   readVersion,
   requireDocuments,
 } from '../documents/index.ts'
+import { lockAuthor } from '../lock-author.ts'
+import { requireRole } from '../principal.ts'
 import { takeWordStatisticsAgain } from '../search/index.ts'
 import { writeInSteps, type Verb } from '../verb.ts'
 import { failingAsDatabase } from './database-problem.ts'
@@ -23,12 +27,13 @@ import { readUndoUntil } from './version-before.ts'
 export const undoDocuments: Verb<'undoDocuments', LoadDeps> = writeInSteps(
   { audit: 'documents.undone' },
   async (context, { name, version }) => {
-    const { db, clock, orgId, principal, transaction } = context
+    const { db, clock, member, orgId, principal, transaction } = context
     const { signal } = principal
     const source = await requireDocuments(db, orgId, name)
     await requireDiskQuota(db, orgId, source.kind)
-    await failingAsDatabase(() =>
-      writeToDatabase(
+    await failingAsDatabase(async () => {
+      await prepareDocuments(context, member, source, signal)
+      await writeToDatabase(
         context,
         source,
         async (queries) => {
@@ -36,7 +41,10 @@ export const undoDocuments: Verb<'undoDocuments', LoadDeps> = writeInSteps(
           // Whoever asks again after a lost answer does not undo it again.
           if (published !== version) throw otherVersion(published)
           if ((await readUndoUntil(queries, clock())) === null) throw nothingBefore()
+          const isAdmins = await changesAccess(queries, version)
+          if (isAdmins) requireRole(member, 'admin', ONLY_ADMINS)
           await transaction(async ({ tx, audit }) => {
+            if (isAdmins) await lockAuthor(tx, clock, member, 'admin')
             await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`loads of ${orgId}`}, 0))`)
             const [under] = await tx
               .select({ id: loads.id })
@@ -61,8 +69,8 @@ export const undoDocuments: Verb<'undoDocuments', LoadDeps> = writeInSteps(
           })
         },
         { signal, isLong: true },
-      ),
-    )
+      )
+    })
     // Without them questions rank a little worse, until the next look at its health.
     await takeWordStatisticsAgain(context, source).catch(() => {})
     return readStatus(context, source, signal)
@@ -82,6 +90,20 @@ const nothingBefore = () =>
 /** In the class of conditions that nobody else uses, as in publish-step.ts. */
 const OTHER_VERSION = 'SVC03'
 
+const ONLY_ADMINS = 'Only owners and admins may bring back who saw these documents'
+
+/** Of a document that is in both, or of a folder: what was hidden since would be seen again. */
+async function changesAccess(queries: Queries, version: number): Promise<boolean> {
+  const [documents, isRule] = [stagingName(BEFORE.documents), `~ '(^|/)access[.]yaml$'`]
+  const [found] = await queries.query<{ changes: boolean }>(
+    `select exists (select from ${documents} b where b.path ${isRule})
+      or exists (select from public.documents d where d.version = ${version} and d.path ${isRule})
+      or exists (select from ${documents} b join public.documents d on d.path = b.path
+        where b.access is distinct from d.access) as changes`,
+  )
+  return found!.changes
+}
+
 function swap(sourceId: string, version: number, now: Date): string {
   const [documents, passages] = [stagingName(BEFORE.documents), stagingName(BEFORE.passages)]
   const [newDocuments, newPassages] = [stagingName('documents_undone'), stagingName('passages_undone')]
@@ -99,6 +121,7 @@ function swap(sourceId: string, version: number, now: Date): string {
     delete from public.documents d where d.version = ${version};
     insert into public.documents (${DOCUMENT_COLUMNS}) select ${restored} from ${documents};
     insert into public.passages (${PASSAGE_COLUMNS}) select ${PASSAGE_COLUMNS} from ${passages};
+    ${APPLY_ACCESS}
     drop table ${documents}, ${passages};
     alter table ${newDocuments} rename to ${BEFORE.documents};
     alter table ${newPassages} rename to ${BEFORE.passages};`,

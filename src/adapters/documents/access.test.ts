@@ -1,0 +1,52 @@
+/** Who sees a document, as people write it: read as it is meant, or told, and never taken for nothing. */
+import { expect, test } from 'vitest'
+import { accessIn } from './access.ts'
+
+test.each<[string, readonly string[] | undefined]>([
+  ['title: Leave', undefined],
+  ['', undefined],
+  ['accessibility: high\nno access here', undefined],
+  ['access: everyone', ['everyone']],
+  ['title: x\naccess: group:board # theirs\nother: y', ['group:board']],
+  ['access: [group:board]', ['group:board']],
+  ['access: []', []],
+  [
+    'access: [group:board, "user:Ann@Example.com", \'role:admin\',]',
+    ['group:board', 'user:ann@example.com', 'role:admin'],
+  ],
+  ['access: ["group:Sales, north", group:b b]', ['group:Sales, north', 'group:b b']],
+  ['access: [\n  group:board,\n  group:staff\n]\nafter: x', ['group:board', 'group:staff']],
+  ['access:\n- group:board\n  # why\n- "group:staff"\nafter:\n- x', ['group:board', 'group:staff']],
+  ['access:\n    - everyone', ['everyone']],
+  ['access: somebody', ['somebody']],
+])('%j says %j', (yaml, access) => {
+  expect(accessIn(yaml)).toEqual(access)
+})
+
+test.each([
+  'access:',
+  'access: ',
+  'access:\n\nother: x',
+  'Access: [group:board]',
+  ' access: [group:board]',
+  '"access": [group:board]',
+  'access:[group:board]',
+  'access : [group:board]',
+  'access: [group:board',
+  'access: [group:board]]',
+  'access: [[group:board]]',
+  'access: {group: board}',
+  'access: *board',
+  'access: &a everyone',
+  'access: !!str everyone',
+  'access: |\n  everyone',
+  'access: "everyone',
+  'access: group: board',
+  'access: [group:board,,everyone]',
+  'access:\n- [everyone]',
+  'access: everyone\naccess: group:board',
+  `access: [${Array.from({ length: 101 }, (_, at) => `group:g${at}`).join()}]`,
+  `access: ${'x'.repeat(301)}`,
+])('%j is told', (yaml) => {
+  expect(() => accessIn(yaml)).toThrow('nobody sees it')
+})
