@@ -52,6 +52,8 @@ import { findingRoutes } from './pages/maintenance/finding.ts'
 import { organizationMaintenanceRoutes } from './pages/maintenance/organization-maintenance.ts'
 import { proposalRoutes } from './pages/maintenance/proposal.ts'
 import { runRoutes } from './pages/maintenance/run.ts'
+import { groupRoutes } from './pages/members/group.ts'
+import { groupListRoutes } from './pages/members/groups.ts'
 import { memberRoutes } from './pages/members/members.ts'
 import { LOAD_FILE_PATH, loadFileRoutes } from './pages/data-sources/load-file.ts'
 import { loadRoutes } from './pages/data-sources/load.ts'
@@ -83,6 +85,8 @@ import { requireSession } from './session.ts'
 const ROUTES = [
   overviewRoutes,
   searchRoutes,
+  groupRoutes,
+  groupListRoutes,
   memberRoutes,
   dataSourceListRoutes,
   newDatabaseRoutes,

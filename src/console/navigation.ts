@@ -77,7 +77,16 @@ const NAVIGATION: readonly Group[] = [
           { href: '/console/settings/security', label: 'Security', for: 'viewer' },
         ],
       },
-      { href: '/console/members', label: 'Members', icon: 'people', for: 'viewer' },
+      {
+        href: '/console/members',
+        label: 'Members',
+        icon: 'people',
+        for: 'viewer',
+        tabs: [
+          { href: '/console/members', label: 'Members', for: 'viewer' },
+          { href: '/console/members/groups', label: 'Groups', for: 'admin' },
+        ],
+      },
       { href: '/console/maintenance', label: 'Maintenance agent', icon: 'pulse', for: 'viewer' },
       {
         href: '/console/integrations',

@@ -20,7 +20,12 @@ export const GroupMemberId = field(
       error: 'must be an email address, or look like usr_… or mch_…',
     })
     .describe('The verified email address or the id of a member, or the id of a machine agent.'),
-  { client: 'Email address or usr_… of a member, or mch_… of a machine agent' },
+  {
+    label: 'Member or machine agent',
+    hint: 'The verified email address of a member, or the ID of a machine agent.',
+    maxLength: 254,
+    client: 'Email address or usr_… of a member, or mch_… of a machine agent',
+  },
 )
 
 const Group = z.object({

@@ -49,6 +49,7 @@ import {
   type Given,
   type Row,
 } from './notification-rows.ts'
+import { GROUP_LINES, GROUP_ROWS, GROUP_UNTRIED, makeGroups } from './group-rows.ts'
 import { makeSourceFolders, SOURCE_LINES, SOURCE_ROWS, SOURCE_UNTRIED } from './source-rows.ts'
 
 const own = processes()
@@ -96,6 +97,7 @@ beforeAll(async () => {
   Object.assign(known, makePsql(await own.newFolder()))
   Object.assign(known, makeLoadFiles(await own.newFolder()))
   Object.assign(known, await makeMachineAgents(make, byToken, await own.newFolder()))
+  Object.assign(known, await makeGroups(make, known['machine']!))
   Object.assign(known, makeProviderFiles(await own.newFolder()))
   known['grant'] = await connectAssistant()
 })
@@ -332,6 +334,7 @@ const ROWS: Row[] = [
   ['agents narrow {grant} --no-sources', 0, / data:read +none /],
   [`agents narrow ${NO_GRANT} --scope data:read`, 4, /svc agents list/],
   ...MACHINE_AGENT_ROWS,
+  ...GROUP_ROWS,
   ['agents clients', 0, /^CLIENT +KIND[^]*\n\{client\} +dynamic/],
   ['agents clients --context ro', 3, /error: /],
   ['agents clients --limit 201', 5, /from 1 to 200/],
@@ -444,6 +447,7 @@ const LINES = [
   ...SOURCE_LINES,
   ...LOAD_LINES,
   ...MACHINE_AGENT_LINES,
+  ...GROUP_LINES,
   ...PIPELINE_LINES,
   ...MAINTENANCE_LINES,
 ]
@@ -486,6 +490,7 @@ const UNTRIED: Record<string, { exits: number[]; because: string }> = {
   ...SOURCE_UNTRIED,
   ...LOAD_UNTRIED,
   ...MACHINE_AGENT_UNTRIED,
+  ...GROUP_UNTRIED,
   'db list': { exits: [4], because: 'a list that names nothing is empty' },
   'db attach': {
     exits: [0, 6],

@@ -259,6 +259,32 @@ describe('one data source', () => {
     expect(on.notices[0]).toBe('Turned on. Expose it so that people can query it.')
   })
 
+  test('says who sees which rows, and shows admins what somebody would see', async () => {
+    const page = await admin!.open(`${HANDBOOK}/access`)
+    expect(page.text).toContain('Whoever can query it sees every row.')
+    expect((await developer!.open(`${HANDBOOK}/access`)).offers('Preview')).toBe(false)
+    const { email, name } = await makeMember(system, org, 'viewer')
+    const seen = await page.form('Preview').with({ member_id: email }).submit()
+    expect(seen.text).toContain(`${name} sees 2 rows of Pages.`)
+    expect(seen.row('42')).toContain('How we plan holidays')
+    const nobody = await page.form('Preview').with({ member_id: 'nobody@people.test' }).submit()
+    expect([nobody.status, nobody.rows]).toEqual([404, []])
+    expect((await admin!.open(`${HANDBOOK}/preview`)).path).toBe(`${HANDBOOK}/access`)
+    await change('handbook', { configuration: { ...configured(), access_column: 'team' } })
+    const limited = await admin!.open(`${HANDBOOK}/access`)
+    expect(limited.text).toContain('The connection string reads past it')
+    const none = await limited.form('Preview').with({ member_id: email }).submit()
+    expect(none.text).toContain(`${name} sees no row of Pages`)
+    const shown = await (
+      await developer!.open(`${HANDBOOK}/database`)
+    )
+      .form('Show connection string')
+      .submit()
+    expect(shown.text).toContain('It reads past the access column team')
+    expect((await developer!.open(`${HANDBOOK}/search`)).text).toContain('team names who sees a row')
+    await change('handbook', { configuration: configured() })
+  })
+
   test('shows its connection string in the answer to the button, folded, and nowhere else', async () => {
     const page = await developer!.open(`${HANDBOOK}/database`)
     expect(page.html).not.toContain('postgres://')

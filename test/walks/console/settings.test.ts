@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { users } from '../../../db/schema.ts'
 import { eq } from '../../../db/drizzle.ts'
+import { listGroups } from '../../../src/contracts/groups.ts'
 import { listMembers } from '../../../src/contracts/members.ts'
 import {
   createOrganization,
@@ -65,6 +66,37 @@ const actionsOf = ({ forms }: ConsolePage): string[] =>
     .filter(({ method }) => method === 'POST')
     .map(({ action }) => action.pathname)
     .filter((path) => path !== '/console/organization' && path !== '/console/sign-out')
+
+describe('groups', () => {
+  const GROUPS = `${MEMBERS}/groups`
+
+  test('are made, filled, renamed, emptied and removed by admins, and hidden from others', async () => {
+    const { org, people, admin, viewer, call } = await scene()
+    expect((await viewer.open(GROUPS)).status).toBe(403)
+    expect((await viewer.open(MEMBERS)).html).not.toContain(`href="${GROUPS}"`)
+    const empty = await admin.open((await admin.open(MEMBERS)).link('Groups'))
+    expect(empty.text).toContain('No groups yet')
+    const refused = await empty.form('Create').with({ name: ' ' }).submit()
+    expect(refused.status).toBe(400)
+    const made = await empty.form('Create').with({ name: 'Board <b>' }).submit()
+    expect(made.notices[0]).toBe('Board <b> created.')
+    expect(made.text).toContain('group:Board <b>')
+    const again = await (await admin.open(GROUPS)).form('Create').with({ name: 'board <B>' }).submit()
+    expect(again.text).toContain('A group of this name exists already')
+    const unknown = await made.form('Add').with({ member_id: 'nobody@people.test' }).submit()
+    expect(unknown.status).toBe(404)
+    const added = await made.form('Add').with({ member_id: people.viewer.email }).submit()
+    expect(added.row(people.viewer.email)).toContain(people.viewer.name)
+    expect((await call(listGroups, {})).groups).toMatchObject([{ name: 'Board <b>', members: 1 }])
+    const renamed = await added.form('Rename').with({ name: 'Directors' }).submit()
+    expect(renamed.notices[0]).toBe('Renamed.')
+    const without = await renamed.form(`Take out ${people.viewer.name}`).submit()
+    expect(without.text).toContain('Nobody is in it yet')
+    const gone = await without.form('Remove group').submit()
+    expect([gone.path, gone.notices[0]]).toEqual([GROUPS, 'Group removed.'])
+    expect((await admin.open(`${GROUPS}/${org.id}`)).status).toBe(404)
+  })
+})
 
 describe('members', () => {
   test('a viewer sees them and may only leave; an admin manages everybody up to admin', async () => {

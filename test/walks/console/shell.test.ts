@@ -13,6 +13,7 @@ import { createAppToken } from '../../../src/contracts/app-tokens.ts'
 import { createCheck } from '../../../src/contracts/checks.ts'
 import { connectWebhook } from '../../../src/contracts/integrations.ts'
 import { createMachineAgent } from '../../../src/contracts/machine-agents.ts'
+import { createGroup } from '../../../src/contracts/groups.ts'
 import { removeMember } from '../../../src/contracts/members.ts'
 import { showOrganization, updateOrganization } from '../../../src/contracts/organizations.ts'
 import { createPipeline, startPipelineRun } from '../../../src/contracts/pipelines.ts'
@@ -79,7 +80,8 @@ beforeAll(async () => {
     state: 'failed',
     reason: 'gave_up',
   })
-  ids = { check, pipeline, ticket, agent, integration, delivery }
+  const { id: group } = await call(createGroup, { name: HOSTILE })
+  ids = { check, pipeline, ticket, agent, integration, delivery, group }
   owner = await openConsole(system, person)
 })
 afterAll(() => system.stop())
@@ -134,7 +136,9 @@ const places = (): [path: string, side: string, crumbs: string, tab: string][] =
     ['/console/settings/tokens/new', 'API tokens', 'Settings API tokens', ''],
     ['/console/settings/organization', 'General', 'Organization settings', 'General'],
     ['/console/settings/security', 'General', 'Organization settings', 'Security'],
-    ['/console/members', 'Members', 'Organization settings', ''],
+    ['/console/members', 'Members', 'Organization settings', 'Members'],
+    ['/console/members/groups', 'Members', 'Organization settings', 'Groups'],
+    [`/console/members/groups/${ids.group}`, 'Members', 'Organization settings Groups', ''],
     ['/console/integrations', 'Integrations', 'Organization settings', 'Integrations'],
     ['/console/integrations/new/webhook', 'Integrations', 'Organization settings Integrations', ''],
     [`/console/integrations/${ids.integration}`, 'Integrations', 'Organization settings Integrations', ''],

@@ -13,7 +13,7 @@ export function configurationCard(c: PageContext, source: Source) {
     'Search configuration',
     document
       ? html`${document.connection_config.embedding_configs.map(entry)}
-        ${filterColumns(document.filter_schema)}
+        ${filterColumns(document.filter_schema)} ${accessColumn(source)}
         <details class="more">
           <summary>Show as JSON</summary>
           ${copyable('document', JSON.stringify(document, null, 2), 'Search configuration as JSON')}
@@ -53,6 +53,13 @@ const METRIC_LABELS: Record<SearchEntry['distance_metric'], string> = {
 
 const contentColumns = ({ content_columns }: SearchEntry) =>
   content_columns.split(',').map((name, at) => ({ name: name.trim(), is: ['ID', 'title'][at] }))
+
+const accessColumn = ({ access_column }: Source) =>
+  access_column !== null &&
+  html`<section class="entry">
+    <h3>Access column</h3>
+    <p><code>${access_column}</code> names who sees a row. Only owners and admins can change it.</p>
+  </section>`
 
 function filterColumns(schema: FilterSchema) {
   const columns = Object.entries(schema)

@@ -91,10 +91,10 @@ async function revealConnectionString(c: PageContext) {
 }
 
 /** Shown in this response and nowhere else: not in a cookie, not in an address. Collapsed against shoulder surfing. */
-const connectionStringCard = ({ url, host, port, database, user }: Connection) =>
+const connectionStringCard = ({ url, host, port, database, user, access_column }: Connection) =>
   card(
     'Connection string',
-    html`${notice('info', html`<p><strong>It contains the password.</strong> Anyone who has it can read and write the database, regardless of the minimum role.</p>`)}
+    html`${notice('info', html`<p><strong>It contains the password.</strong> Anyone who has it can read and write the database, regardless of the minimum role.${access_column !== null && html` It reads past the access column <code>${access_column}</code>: whoever has it sees every row.`}</p>`)}
       <details class="more">
         <summary>Reveal</summary>
         ${copyable('connection', url, 'Connection string')}

@@ -43,8 +43,12 @@ export function stateBadge({ ready, enabled, exposed, minimum_role }: Source) {
   return exposed ? badge(`Exposed to ${roleAndAbove(minimum_role)}`, 'on') : badge('On, not exposed', 'wait')
 }
 
-export const configurationOf = ({ connection_config, filter_schema }: Source): SearchConfiguration | null =>
-  connection_config && { connection_config, filter_schema }
+export const configurationOf = ({
+  connection_config,
+  filter_schema,
+  access_column,
+}: Source): SearchConfiguration | null =>
+  connection_config && { connection_config, filter_schema, ...(access_column !== null && { access_column }) }
 
 /** Shown as an example where nothing is saved yet. */
 export const SAMPLE_CONFIGURATION: SearchConfiguration = {
