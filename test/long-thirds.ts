@@ -69,6 +69,7 @@ export const SECONDS: Readonly<Record<string, number>> = {
   'test/long/replicas.test.ts': 310,
   'test/long/rights.test.ts': 120,
   'test/long/role-matrix.test.ts': 60,
+  'test/long/row-access.test.ts': 240,
   'test/long/runaway-question.test.ts': 30,
   'test/long/runner.test.ts': 140,
   'test/long/sample.test.ts': 40,
