@@ -48,7 +48,7 @@ export const OPERATION_CALLS: Readonly<Record<string, OperationCall>> = {
   'db remove': { operation: 'removeDatabase', done: 'Done' },
   'db loads': { operation: 'listLoads', rows: 'loads', pages: true, table: { LOAD: 'id', FILE: 'filename', TABLE: 'table', STATE: 'state:phase', ROWS: 'rows', SIZE: 'bytes:size', BY: 'created_by', CREATED: 'created_at' } },
   'db list': { operation: 'listDataSources', rows: 'data_sources', pages: true, table: { ID: 'source_id', NAME: 'name', KIND: 'kind', READY: 'ready', ENABLED: 'enabled', EXPOSED: 'exposed', 'MIN ROLE': 'minimum_role', DESCRIPTION: 'description', HEALTH: 'health:health' } },
-  'datasource preview': { operation: 'previewDataSource', rows: 'rows', pages: true, table: { ID: 'id', TITLE: 'title' }, notes: [{ if: '!may_query', text: 'It is not exposed to them: they see none of these rows.' }, '{total} rows of {target} for {member.name}.'] },
+  'datasource preview': { operation: 'previewDataSource', rows: 'rows', pages: true, table: { ID: 'id', TITLE: 'title' } },
   'datasource list': { operation: 'listAskableDataSources', rows: 'data_sources', pages: true, table: { ID: 'id', NAME: 'name', 'MIN ROLE': 'minimum_role', FILTERS: 'filters:types', DESCRIPTION: 'description' } },
   'datasource query': { operation: 'queryDataSource', rows: 'results', table: { ID: 'id', TITLE: 'title', SCORE: 'metadata._score:scalar', TARGET: 'metadata._target:scalar' }, format: 'yaml' },
   'datasource search': { operation: 'searchDataSources', rows: 'results', table: { SOURCE: 'metadata._source:scalar', TITLE: 'title', SCORE: 'metadata._score:scalar', TARGET: 'metadata._target:scalar' }, notes: [{ if: 'unavailable', text: '{unavailable:unavailable}' }], format: 'yaml' },

@@ -266,9 +266,12 @@ export const previewDataSource = reading({
     member_id: field(GroupMemberId, {
       client: { flag: 'as', value: 'member', summary: 'Email address or usr_… of a member, or mch_…' },
     }),
-    target: field(z.string().max(60).optional().describe('Label of a searchable table. Default: the first.'), {
-      client: { value: 'label', summary: 'Rows of the table with this label (default: the first)' },
-    }),
+    target: field(
+      z.string().max(60).optional().describe('Label of a searchable table. Default: the first.'),
+      {
+        client: { value: 'label', summary: 'Rows of the table with this label (default: the first)' },
+      },
+    ),
     ...pageInput,
   }),
   output: z.object({
@@ -281,23 +284,13 @@ export const previewDataSource = reading({
   }),
   access: 'admin',
   closedToSupport: true,
-  errors: [
-    'NOT_FOUND',
-    'NO_SEMANTIC_SEARCH',
-    'INVALID_SEARCH_CONFIGURATION',
-    'SOURCE_FAILED',
-    'TIMEOUT',
-  ],
+  errors: ['NOT_FOUND', 'NO_SEMANTIC_SEARCH', 'INVALID_SEARCH_CONFIGURATION', 'SOURCE_FAILED', 'TIMEOUT'],
   command: {
     path: 'datasource preview',
     summary: 'List the rows that somebody would see (admin or higher)',
     arguments: ['source_id'],
     table: 'id, title',
     rows: 'rows',
-    notes: [
-      { if: '!may_query', text: 'It is not exposed to them: they see none of these rows.' },
-      '{total} rows of {target} for {member.name}.',
-    ],
     examples: ['svc datasource preview db_handbook --as ann@example.com'],
   },
   http: { method: 'get', path: '/api/wf/data-sources/{source_id}/preview' },

@@ -41,6 +41,9 @@ const LANGUAGES = [
   'turkish',
 ] as const
 
+/** The one table of a documents source that is searched. */
+export const DOCUMENTS_TABLE = 'passages'
+
 const documents = { service: 'api-gateway', access: 'developer' } as const
 
 export const createDocuments = creating({

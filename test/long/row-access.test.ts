@@ -31,17 +31,17 @@ import {
 } from '../support/row-access.ts'
 
 const SERVER = process.env['TEST_PGVECTOR_URL']
-const ENGINES = [
+const ENGINES: [name: string, where: string][] = [
   ['embedded', 'embedded'],
-  ...(SERVER === undefined ? [] : [['on a server', SERVER]]),
-] as const
+  ...(SERVER === undefined ? [] : [['on a server', SERVER] satisfies [string, string]]),
+]
 const SEEDS = [1, 2]
 const ROWS = 400
 
 describe.each(ENGINES)('managed databases %s', (_name, where) => {
   let system: SystemWithDatabases
   beforeAll(async () => {
-    system = await startWithDatabases({ MANAGED_DATABASE_URL: where! })
+    system = await startWithDatabases({ MANAGED_DATABASE_URL: where })
   })
   afterAll(() => system.stop())
 

@@ -4,9 +4,11 @@ import { and, eq } from '../../db/drizzle.ts'
 import { dataSources, diskUse, loads } from '../../db/schema.ts'
 import {
   queryDataSource,
+  saveSearchConfiguration,
   searchDataSources,
   setDataSourceExposure,
   setDataSourceState,
+  showDataSource,
 } from '../../src/contracts/data-sources.ts'
 import { showConnectionString } from '../../src/contracts/databases.ts'
 import {
@@ -363,6 +365,19 @@ describe('a documents source', () => {
       'secret/deep/told.md',
       'secret/plan.txt',
     ])
+    // What was replaced is kept with who saw it then, and nobody configures a search of that.
+    const { connection_config } = await by(developer)(showDataSource, { source_id })
+    const [entry] = connection_config!.embedding_configs
+    const before = { ...entry!, table: 'svc_loads.passages_before' }
+    await expect(
+      by(developer)(saveSearchConfiguration, {
+        source_id,
+        connection_config: { embedding_configs: [before] },
+        access_column: 'access',
+      }),
+    ).rejects.toMatchObject({
+      problems: ['passages: of a documents source only the table "passages" is searched'],
+    })
     const { version } = second.held
     await expect(by(developer)(undoDocuments, { name, version })).rejects.toEqual(refused('FORBIDDEN'))
     await org.owner.call(undoDocuments, { name, version })

@@ -5,6 +5,7 @@
 import { STAGING_SCHEMA } from '../../../db/managed/drop-staged-table.ts'
 import type { DocumentsSettings } from '../../../db/schema.ts'
 import type { SearchConfiguration } from '../../contracts/data-sources.ts'
+import { DOCUMENTS_TABLE } from '../../contracts/documents.ts'
 import type { Queries } from '../databases/index.ts'
 
 /** All that is copied from one version to the next. `words` is computed. */
@@ -38,7 +39,7 @@ export const PASSAGE_COLUMNS = [
 export const BEFORE = { documents: 'documents_before', passages: 'passages_before' } as const
 
 /** The name of its entry in the search configuration as well. */
-export const PASSAGES = 'passages'
+export const PASSAGES = DOCUMENTS_TABLE
 
 /** Of documents what they say themselves, or null; of passages who sees them. */
 export const ACCESS = 'access'

@@ -25,9 +25,10 @@ export async function rowAccessOf(
   deps: AccessDeps,
   principal: MemberPrincipal,
   source: Pick<SourceRow, 'configuration'>,
+  readNames = () => namesOf(deps, principal),
 ): Promise<RowAccess> {
   const column = source.configuration?.access_column ?? null
-  return column === null ? 'all' : { column, names: await namesOf(deps, principal) }
+  return column === null ? 'all' : { column, names: await readNames() }
 }
 
 /**

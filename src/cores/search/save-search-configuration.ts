@@ -3,6 +3,7 @@ import type { Transaction } from '../../../db/connect.ts'
 import { dataSources } from '../../../db/schema.ts'
 import { and, eq } from '../../../db/drizzle.ts'
 import type { SearchConfiguration } from '../../contracts/data-sources.ts'
+import { DOCUMENTS_TABLE } from '../../contracts/documents.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
 import { findSource, presentSource, openSource, sourceIdOf, type SourceRow } from '../databases/index.ts'
 import type { Clock } from '../dependencies.ts'
@@ -25,6 +26,7 @@ export const saveSearchConfiguration: Verb<'saveSearchConfiguration', Configurat
       filter_schema,
       ...(access_column !== undefined && { access_column }),
     }
+    requireOwnTables(row, configuration)
     if (changesAccess(row, configuration)) requireMayChangeAccess(member)
     const queries = openSource(context, row)
     const { problems, notes, wordStatistics } = await failingAsSource(() =>
@@ -56,6 +58,20 @@ export const saveSearchConfiguration: Verb<'saveSearchConfiguration', Configurat
     return { ...presentSource(saved), notes: [...notes] }
   },
 )
+
+/** What a version of documents has replaced lies beside them, with what was said then of who sees it. */
+function requireOwnTables({ documents }: SourceRow, { connection_config }: SearchConfiguration): void {
+  if (documents === null) return
+  const others = connection_config.embedding_configs.filter(
+    ({ table }) => table !== DOCUMENTS_TABLE && table !== `public.${DOCUMENTS_TABLE}`,
+  )
+  if (others.length === 0) return
+  throw new ServiceError('INVALID_SEARCH_CONFIGURATION', undefined, {
+    problems: others.map(
+      ({ label }) => `${label}: of a documents source only the table "${DOCUMENTS_TABLE}" is searched`,
+    ),
+  })
+}
 
 const accessColumnOf = ({ configuration }: Pick<SourceRow, 'configuration'>): string | null =>
   configuration?.access_column ?? null

@@ -17,7 +17,7 @@ import { listAskable } from './askable-sources.ts'
 import { truncateAnswer } from './truncate-answer.ts'
 import { createHandle } from './row-handle.ts'
 import { mergeHits } from './merge-hits.ts'
-import { rowAccessOf } from './row-access.ts'
+import { namesOf, rowAccessOf, type RowAccess } from './row-access.ts'
 import { whileCounting } from './question-limits.ts'
 import { recordingActivity } from '../activity/index.ts'
 
@@ -54,11 +54,13 @@ async function searchSources(
 ): Promise<Found> {
   const searchable = askable.filter(({ configuration }) => configuration !== null)
   const embedOnce = onceEach((model) => deps.models.embed(member.orgId, model, question.query))
+  const namesOnce = onceEach(() => namesOf(deps, member))
   const unavailable: Found['unavailable'] = []
   const lists = await mapConcurrently(searchable, async (source) => {
     try {
       const vectors = await embedQuestion(embedOnce, entriesOf(source))
-      return await searchSource(deps, member, source, vectors, question)
+      const access = await rowAccessOf(deps, member, source, () => namesOnce(member.userId))
+      return await searchSource(deps, source, vectors, { ...question, access })
     } catch (error) {
       // Of the organization, not of a source.
       if (error instanceof ServiceError && error.code === 'RATE_LIMITED') throw error
@@ -91,12 +93,10 @@ const entriesOf = ({ configuration }: SourceRow) => configuration?.connection_co
 
 async function searchSource(
   deps: SearchDeps,
-  member: MemberPrincipal,
   source: SourceRow,
   vectors: Vectors,
-  { query, top_k }: Question,
+  { query, top_k, access }: Question & { readonly access: RowAccess },
 ): Promise<RankedLists> {
-  const access = await rowAccessOf(deps, member, source)
   const lists = await withDatabaseCheck(deps, source, () =>
     searchEntries(deps, source, entriesOf(source), vectors, { query, filters: [], access, top_k }),
   )

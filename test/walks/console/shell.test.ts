@@ -45,7 +45,7 @@ let system: TestSystem
 let org: Org
 let owner: Console
 let alias: string
-let ids: Record<'check' | 'pipeline' | 'ticket' | 'agent' | 'integration' | 'delivery', string>
+let ids: Record<'check' | 'pipeline' | 'ticket' | 'agent' | 'integration' | 'delivery' | 'group', string>
 beforeAll(async () => {
   system = await startSystem({}, { checks: fakeChecks })
   const person = await makePerson(system, { name: HOSTILE, email: `${unique('owner')}@people.test` })
