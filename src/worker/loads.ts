@@ -1,22 +1,26 @@
 /**
  * The loops that take the steps of loads. They run in the api-gateway, which alone reaches managed databases and embedding
- * models. Several, and some for long statements alone, so that the indexes of some organizations do not keep all others
- * waiting; the first of each kind looks for work, and wakes the next one when it has found some. An organization whose database
+ * models. Several, some for long statements alone and some for reading documents, which wait for one thread: so the indexes
+ * and files of some organizations do not keep all others waiting; the first of each kind looks for work, and wakes the next one when it has found some. An organization whose database
  * was slow, perhaps because somebody holds a lock in it, has the last loop of each kind, and leaves the others to the others.
  */
-import { takeLoadStep, type LoadDeps, type Work } from '../cores/loads/index.ts'
+import { takeLoadStep, WORK, type LoadDeps, type Work } from '../cores/loads/index.ts'
 import { startLoops, type Loop, type Loops } from '../cores/work/index.ts'
 import { nextDue } from './next-due.ts'
 
-const LOOPS: Record<Work, number> = { short: 4, long: 2 }
+const LOOPS: Record<Work, number> = { short: 4, long: 2, documents: 2 }
 /** Of those that are woken. */
 const ASLEEP_MS = 10 * 60_000
 /** Of a turn in the database: more than healthy ones take. */
-const SLOW_MS: Record<Work, number> = { short: 5_000, long: 5 * 60_000 }
+const SLOW_MS: Record<Work, number> = { short: 5_000, long: 5 * 60_000, documents: 5_000 }
 const SLOW_FOR_MS = 10 * 60_000
 
 export function startLoads(deps: LoadDeps): { stop(): Promise<void> } {
-  const slow = { short: slowOrganizations(), long: slowOrganizations() }
+  const slow: Record<Work, SlowOrganizations> = {
+    short: slowOrganizations(),
+    long: slowOrganizations(),
+    documents: slowOrganizations(),
+  }
   const nameOf = (work: Work, at: number) => `loads: ${work} ${at}`
   const makeLoop = (work: Work, at: number): Loop => {
     const isLast = at === LOOPS[work] - 1
@@ -57,12 +61,12 @@ export function startLoads(deps: LoadDeps): { stop(): Promise<void> } {
       },
     }
   }
-  const table = (['short', 'long'] as const).flatMap((work) =>
-    Array.from({ length: LOOPS[work] }, (_, at) => makeLoop(work, at)),
-  )
+  const table = WORK.flatMap((work) => Array.from({ length: LOOPS[work] }, (_, at) => makeLoop(work, at)))
   const loops: Loops = startLoops(deps, table)
   return loops
 }
+
+type SlowOrganizations = ReturnType<typeof slowOrganizations>
 
 /** In this process: it is its loops that they would hold up. */
 function slowOrganizations() {

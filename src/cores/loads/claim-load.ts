@@ -2,6 +2,7 @@
  * The next load to take a step of: of the organization whose loads were worked on longest ago, so that a large file of one
  * does not keep another waiting. About one step of an organization at a time.
  */
+import type { SQL } from 'drizzle-orm'
 import { and, eq, inArray, not, sql } from '../../../db/drizzle.ts'
 import { loads } from '../../../db/schema.ts'
 import { LOAD_GIVE_UP_SECONDS, LOAD_LEASE_SECONDS } from '../../contracts/limits.ts'
@@ -11,31 +12,43 @@ import type { LoadRow } from './load-rows.ts'
 
 export type ClaimedLoad = LoadRow & { readonly leaseToken: string }
 
-/** Statements or steps of minutes, or steps of seconds. Each kind has loops of its own, so that the short ones go on meanwhile. */
-export type Work = 'short' | 'long'
+/**
+ * Steps of seconds, statements or steps of minutes, and files that wait for the one thread which reads documents. Each kind
+ * has loops of its own, so that the others go on meanwhile.
+ */
+export const WORK = ['short', 'long', 'documents'] as const
+export type Work = (typeof WORK)[number]
 
 /** An index over fewer rows takes no longer than other steps do, and a look at all values of fewer neither. */
 const LONG_ROWS = { index: 1_000, check: 20_000 }
 /** The digest is of the whole file, in one step: more than other steps read of it, even over a slow network. */
 const LONG_DIGEST_BYTES = 8 * 1024 * 1024
 
-type Progress = Pick<LoadRow, 'state' | 'phase' | 'rows' | 'bytes' | 'readBytes'>
+type Progress = Pick<LoadRow, 'state' | 'phase' | 'format' | 'rows' | 'bytes' | 'readBytes'>
 
-export function workOf({ state, phase, rows, bytes, readBytes }: Progress): Work {
+export function workOf({ state, phase, format, rows, bytes, readBytes }: Progress): Work {
   if (state !== 'running') return 'short'
+  if (phase === 'reading' && format === 'documents') return 'documents'
   if (phase === 'reading') return readBytes >= bytes && bytes > LONG_DIGEST_BYTES ? 'long' : 'short'
   if (phase === 'checking') return rows > LONG_ROWS.check ? 'long' : 'short'
   return (phase === 'indexing' || phase === 'finishing') && rows > LONG_ROWS.index ? 'long' : 'short'
 }
 
 /** As `workOf` has it; not null in any state. */
+const isReadingDocuments = sql`(l.state = 'running' and l.format = 'documents' and coalesce(l.phase = 'reading', false))`
 const isLong = sql`(l.state = 'running' and coalesce(
   (l.phase in ('indexing', 'finishing') and l.rows > ${LONG_ROWS.index})
   or (l.phase = 'checking' and l.rows > ${LONG_ROWS.check})
   or (l.phase = 'reading' and l.read_bytes >= l.bytes and l.bytes > ${LONG_DIGEST_BYTES}), false))`
 
+const IS_WORK: Record<Work, SQL> = {
+  short: sql`not ${isReadingDocuments} and not ${isLong}`,
+  long: sql`not ${isReadingDocuments} and ${isLong}`,
+  documents: isReadingDocuments,
+}
+
 type Claim = {
-  /** Left out: both. */
+  /** Left out: all. */
   readonly work?: Work | undefined
   /** Not of these organizations. */
   readonly except?: readonly string[] | undefined
@@ -61,7 +74,7 @@ export async function claimLoad(
       and (l.state <> 'uploading' or l.updated_at < ${abandoned}::timestamptz)
       and ${loadLease.isFree('l')}
       and (l.waits_until is null or l.waits_until <= ${now.toISOString()}::timestamptz)
-      and ${work ? sql`${isLong} = ${work === 'long'}` : sql`true`}
+      and ${work ? IS_WORK[work] : sql`true`}
       and ${except.length > 0 ? not(inArray(sql`l.org_id`, [...except])) : sql`true`}
       and not exists (
         select from loads o where o.org_id = l.org_id and o.id <> l.id and not ${loadLease.isFree('o')}

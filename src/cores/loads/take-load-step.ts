@@ -67,14 +67,14 @@ const RETRY_MAX_SECONDS = 10 * 60
 type AroundQuery = <T>(query: () => Promise<T>) => Promise<T>
 
 type Options = {
-  /** Left out: both. */
+  /** Left out: all. */
   readonly work?: Work
   /** Organizations whose loads are not taken. */
   readonly except?: readonly string[]
   readonly aroundQuery?: AroundQuery
   /** Of which organization it was, when it is over. */
   readonly onTurn?: (orgId: string) => void
-  /** There is something to do: perhaps more of it, or from now on something of the other kind. */
+  /** There is something to do: perhaps more of it, or from now on something of another kind. */
   readonly onWork?: (work: Work) => void
 }
 
