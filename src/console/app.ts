@@ -31,6 +31,8 @@ import { connectRoutes } from './pages/connect/connect.ts'
 import { dataSourceRoutes } from './pages/data-sources/data-source.ts'
 import { sourceAccessRoutes } from './pages/data-sources/source-access.ts'
 import { sourceDatabaseRoutes } from './pages/data-sources/source-database.ts'
+import { isDocumentsUpload, sourceDocumentsRoutes } from './pages/data-sources/source-documents.ts'
+import { sourceRowRoutes } from './pages/data-sources/source-row.ts'
 import { sourceSearchRoutes } from './pages/data-sources/source-search.ts'
 import { sourceUsageRoutes } from './pages/data-sources/source-usage.ts'
 import { dataSourceListRoutes } from './pages/data-sources/data-sources.ts'
@@ -90,6 +92,7 @@ const ROUTES = [
   memberRoutes,
   dataSourceListRoutes,
   newDatabaseRoutes,
+  sourceDocumentsRoutes,
   loadFileRoutes,
   loadRoutes,
   searchAllRoutes,
@@ -98,6 +101,7 @@ const ROUTES = [
   sourceSearchRoutes,
   sourceDatabaseRoutes,
   sourceUsageRoutes,
+  sourceRowRoutes,
   removeDatabaseRoutes,
   activityRoutes,
   appListRoutes,
@@ -170,7 +174,11 @@ export function createConsole(deps: ConsoleDeps): Hono<ConsoleEnv> {
   app.get('/', (c) => c.redirect(HOME, 302))
   app.get('/favicon.ico', (c) => c.redirect(CONSOLE_ASSETS.icon.path, 302))
   serveAssets(app, CONSOLE_ASSETS)
-  app.use('/console/*', requireSameOrigin, limitBody(LOAD_FILE_PATH))
+  app.use(
+    '/console/*',
+    requireSameOrigin,
+    limitBody((path) => path === LOAD_FILE_PATH || isDocumentsUpload(path)),
+  )
   // For addresses of this host that belong to no service; whoever asks need not be signed in.
   app.get(NOT_FOUND_PAGE, () => {
     throw new ServiceError('NOT_FOUND')

@@ -1,5 +1,5 @@
 /**
- * How much of a form is read. One form takes a file, which is held in memory as a whole: it is read only for somebody who
+ * How much of a form is read. Two forms take files, which are held in memory as a whole: they are read only for somebody who
  * may load one, and a few at a time, of each person one. The listener ends a request that is not there within a minute.
  */
 import type { Next } from 'hono'
@@ -17,7 +17,7 @@ import { rememberedOrganization } from './support-session.ts'
 
 const UPLOADS_AT_ONCE = { total: 4, perOrganization: 2, perPerson: 1 }
 
-export function limitBody(uploadPath: string) {
+export function limitBody(isUpload: (path: string) => boolean) {
   const limitForm = bodyLimit({
     maxSize: BODY_MAX_BYTES,
     onError: () => {
@@ -28,13 +28,13 @@ export function limitBody(uploadPath: string) {
     maxSize: LOAD_FORM_BYTES + BODY_MAX_BYTES,
     onError: () => {
       throw new ServiceError('TOO_LARGE', `A file can be uploaded here up to ${byteSize(LOAD_FORM_BYTES)}`, {
-        hint: 'Load a larger one with the client: svc db load.',
+        hint: 'Larger ones are sent by the client: svc db load, svc docs sync.',
       })
     },
   })
   const takePlace = uploadPlaces()
   return async function limitBodies(c: PageContext, next: Next): Promise<Response | void> {
-    if (c.req.path !== uploadPath || c.req.method !== 'POST') return limitForm(c, next)
+    if (!isUpload(c.req.path) || c.req.method !== 'POST') return limitForm(c, next)
     const leave = takePlace(await requireUploader(c))
     try {
       return await limitUpload(c, next)

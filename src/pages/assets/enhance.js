@@ -256,3 +256,26 @@ for (const part of document.querySelectorAll('[data-refresh]')) {
     )
   if (!isFinal()) later()
 }
+
+// Files that are sent: how much of them has arrived. Whatever goes wrong, the browser sends the form itself.
+for (const bar of document.querySelectorAll('[data-upload-progress]')) {
+  const form = bar.closest('form')
+  form.addEventListener('submit', send)
+  function send(event) {
+    event.preventDefault()
+    const request = new XMLHttpRequest()
+    request.open('POST', form.action)
+    request.upload.addEventListener('progress', ({ loaded, total }) => {
+      bar.hidden = false
+      bar.value = total > 0 ? (100 * loaded) / total : 0
+    })
+    request.addEventListener('error', () => form.submit())
+    request.addEventListener('load', () => {
+      if (request.responseURL !== form.action) return location.assign(request.responseURL)
+      document.open()
+      document.write(request.responseText)
+      document.close()
+    })
+    request.send(new FormData(form))
+  }
+}

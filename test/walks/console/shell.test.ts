@@ -505,7 +505,7 @@ describe('the places of uploads', () => {
 
   /** One process with several people. */
   function startUploads() {
-    const limit = limitBody(PATH)
+    const limit = limitBody((path) => path === PATH)
     const app = new Hono<ConsoleEnv>()
     app.onError(handleError)
     app.use('*', async (c, next) => {

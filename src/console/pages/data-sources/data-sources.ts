@@ -13,6 +13,7 @@ import { copyable, emptyState, listCard } from '../../components.ts'
 import { plural } from '../../format.ts'
 import { createRoutes, hasRole, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { LOAD_FILE_PATH } from './load-file.ts'
+import { NEW_DOCUMENTS_PATH } from './source-documents.ts'
 import { healthBadge } from './source-health.ts'
 import {
   configureCommand,
@@ -42,7 +43,7 @@ async function showAll(c: PageContext) {
     title: 'Data sources',
     lead: `Databases of ${organizationOf(c).name} and who can query them.`,
     actions: html`${hasRole(session, 'admin') && linkButton(`${SOURCES_PATH}/attach`, 'Attach Postgres', 'quiet')}
-    ${sources.length > 0 && searchLink} ${linkButton(`${SOURCES_PATH}/new`, 'New database', 'quiet')} ${linkButton(LOAD_FILE_PATH, 'Load a file')}`,
+    ${sources.length > 0 && searchLink} ${linkButton(`${SOURCES_PATH}/new`, 'New database', 'quiet')} ${linkButton(NEW_DOCUMENTS_PATH, 'New documents source', 'quiet')} ${linkButton(LOAD_FILE_PATH, 'Load a file')}`,
     body: isEmpty(c, sources)
       ? firstSteps(c)
       : listCard(c, {
@@ -119,7 +120,7 @@ const askableRow = ({ id, name, description, filters, minimum_role }: z.output<t
 const firstSteps = (c: PageContext) =>
   html`<section class="card" aria-labelledby="first-steps">
     <h2 id="first-steps">Get started with data sources</h2>
-    <p>The short way: <a href="${LOAD_FILE_PATH}">load a CSV file</a>, and ask it. With a database of your own:</p>
+    <p>The short way: <a href="${LOAD_FILE_PATH}">load a CSV file</a>, or <a href="${NEW_DOCUMENTS_PATH}">upload documents</a>, and ask. With a database of your own:</p>
     <ol class="numbered">
       <li>
         <h3>Create a database</h3>

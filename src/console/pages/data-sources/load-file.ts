@@ -62,7 +62,7 @@ async function showForm(c: PageContext, submitted?: Submitted) {
   })
 }
 
-const isWritable = ({ kind, ready }: Source): boolean => kind !== 'attached' && ready
+const isWritable = ({ kind, documents, ready }: Source): boolean => kind !== 'attached' && !documents && ready
 const asOption = (source: Source) => ({
   value: databaseOf(source),
   label: `${source.name} (${source.source_id})`,

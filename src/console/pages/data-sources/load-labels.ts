@@ -29,7 +29,7 @@ export function loadBadge({ state, waits_for }: ShownLoad) {
 export function percentOf({ phase, read_bytes, bytes, embedded, rows }: ShownLoad): number {
   switch (phase) {
     case 'reading':
-      return Math.floor((10 * read_bytes) / bytes)
+      return Math.floor((10 * read_bytes) / Math.max(1, bytes))
     case 'checking':
       return 10
     case 'embedding':

@@ -142,13 +142,13 @@ const previewCard = ({ columns, rows, problems }: Preview) =>
   )
 
 /** The script asks until something has changed, and shows the page anew. */
-const progressCard = (c: PageContext, load: ShownLoad) => {
+export const progressCard = (c: PageContext, load: ShownLoad) => {
   const percent = percentOf(load)
   return card(
     load.waits_for === null ? PHASE_LABELS[load.phase ?? 'reading'] : 'Waiting',
     html`<p role="status">${
       load.waits_for === null
-        ? html`${percent} %${load.phase === 'embedding' && html`: ${load.embedded.toLocaleString('en')} of ${plural(load.rows, 'row')}`}`
+        ? html`${percent} %${load.phase === 'embedding' && html`: ${load.embedded.toLocaleString('en')} of ${plural(load.rows, load.format === 'documents' ? 'passage' : 'row')}`}`
         : html`${load.waits_for}${load.waits_until && html` It goes on ${exactTime(load.waits_until)}.`}`
     } <a href="${loadPath(load)}">Refresh</a></p>
       <progress class="load-progress" max="100" value="${percent}" aria-label="Progress">${percent} %</progress>

@@ -11,7 +11,7 @@ import { databaseOf, type Source } from './source-labels.ts'
 const SHOWN = 5
 
 export async function loadsCard(c: PageContext, source: Source) {
-  if (source.kind === 'attached' || !source.ready) return null
+  if (source.kind === 'attached' || source.documents || !source.ready) return null
   const name = databaseOf(source)
   const { loads } = await sessionOf(c).call(listLoads, { name, limit: SHOWN })
   return card(

@@ -1,8 +1,9 @@
 /** The results of a query. Every value is untrusted text. */
 import { html } from 'hono/html'
 import type { Hit, QueryResult } from '../../../contracts/data-sources.ts'
+import { markWords } from '../../../contracts/matched-words.ts'
 import { notice } from '../../../pages/parts.ts'
-import { badge, emptyState } from '../../components.ts'
+import { badge, emptyState, exactTime } from '../../components.ts'
 import { plural, formatDuration } from '../../format.ts'
 
 export type Answer = QueryResult & { readonly ms: number }
@@ -20,13 +21,20 @@ export function queryResults({ count, results, truncated, ms }: Answer) {
   </section>`
 }
 
-function hitCard({ id, title, metadata }: Hit, best: number) {
+function hitCard(hit: Hit, best: number) {
+  const { id, title, url, metadata } = hit
   const score = scoreOf(metadata)
   // The id of a hit among many sources is a handle for programs.
   const isSigned = typeof metadata['_source'] === 'string'
-  const columns = Object.entries(metadata).filter(([name]) => !SEARCH_FIELDS.has(name))
+  const { heading, passage } = metadata
+  const isPassage = typeof heading === 'string' && typeof passage === 'string' && hit.matched !== undefined
+  const name = title ?? (isSigned ? 'Open' : id)
   return html`<div class="hit-head">
-      <div class="two-lines">${title !== null && html`<strong>${title}</strong>`}${!isSigned && html`<code class="${title === null ? 'subject' : 'note'}">${id}</code>`}</div>
+      <div class="two-lines"><strong>${url === undefined ? name : html`<a href="${url}">${name}</a>`}</strong>${
+        isPassage
+          ? html`<span class="note">${heading}</span>`
+          : title !== null && !isSigned && html`<code class="note">${id}</code>`
+      }</div>
       <div class="hit-marks">
         ${score !== undefined && scoreBar(score, best)}
         ${typeof metadata['_source'] === 'string' && badge(metadata['_source'], 'off')}
@@ -34,8 +42,27 @@ function hitCard({ id, title, metadata }: Hit, best: number) {
         ${modeOf(metadata) && badge(modeOf(metadata), 'on')}
       </div>
     </div>
-    ${columns.length > 0 && html`<dl class="pairs">${columns.map(([name, value]) => html`<div><dt>${name}</dt><dd>${valueCell(value)}</dd></div>`)}</dl>`}`
+    ${isPassage ? passageOf(hit, passage) : pairsOf(columnsOf(hit))}`
 }
+
+/** With the words of the question marked, and what else of its document was found. */
+const passageOf = ({ matched = [], metadata, passages = [], as_of }: Hit, passage: string) =>
+  html`<p class="passage">${marked(passage, matched)}</p>
+    ${
+      passages.length > 0 &&
+      html`<ul class="further">${passages.map((one) => html`<li>${one.url === undefined ? one.heading : html`<a href="${one.url}">${one.heading}</a>`}: ${marked(one.passage, matched)}</li>`)}</ul>`
+    }
+    <p class="note">${typeof metadata['path'] === 'string' && html`<code>${metadata['path']}</code>`}${as_of !== undefined && html`, as of ${exactTime(as_of)}`}</p>`
+
+const marked = (text: string, words: readonly string[]) =>
+  markWords(text, words).map((part) => (part.isMatch ? html`<mark>${part.text}</mark>` : html`${part.text}`))
+
+export const columnsOf = ({ metadata }: Hit): [string, unknown][] =>
+  Object.entries(metadata).filter(([name]) => !SEARCH_FIELDS.has(name))
+
+export const pairsOf = (columns: readonly (readonly [string, unknown])[]) =>
+  columns.length > 0 &&
+  html`<dl class="pairs">${columns.map(([name, value]) => html`<div><dt>${name}</dt><dd>${valueCell(value)}</dd></div>`)}</dl>`
 
 /** What search itself adds to a hit; the handle is for programs. */
 const SEARCH_FIELDS = new Set(['_score', '_source', '_target', '_mode', '_found_by', '_handle'])

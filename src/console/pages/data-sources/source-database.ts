@@ -68,12 +68,13 @@ const databaseCard = (c: PageContext, source: Source, problem: ServiceError | un
       <div class="actions">
         ${
           source.kind !== 'attached' &&
+          !source.documents &&
           source.ready &&
           form(c, `${pathOf(source.source_id)}/connection`, button('Show connection string', 'quiet'), '')
         }
         ${hasRole(sessionOf(c), 'admin') && linkButton(`${pathOf(source.source_id)}/remove`, source.kind === 'attached' ? 'Detach…' : 'Remove…', 'quiet')}
       </div>
-      ${source.kind === 'attached' ? html`<p class="note">The connection string was encrypted when the database was attached and cannot be shown again.</p>` : html`<p class="note">Viewing the connection string is recorded in the audit trail.</p>`}`,
+      ${source.documents ? html`<p class="note">Nobody connects to a documents source: it has no connection string.</p>` : source.kind === 'attached' ? html`<p class="note">The connection string was encrypted when the database was attached and cannot be shown again.</p>` : html`<p class="note">Viewing the connection string is recorded in the audit trail.</p>`}`,
   )
 
 async function revealConnectionString(c: PageContext) {

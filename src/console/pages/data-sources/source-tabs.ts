@@ -17,6 +17,7 @@ import { pathOf, roleAndAbove, sourceIdFrom, stateBadge, type Source } from './s
 const SOURCE_TABS = {
   ask: { path: '', label: 'Ask', for: 'viewer' },
   access: { path: '/access', label: 'Access', for: 'developer' },
+  documents: { path: '/documents', label: 'Documents', for: 'developer' },
   search: { path: '/search', label: 'Search', for: 'developer' },
   database: { path: '/database', label: 'Database', for: 'developer' },
   usage: { path: '/usage', label: 'Usage', for: 'viewer' },
@@ -72,7 +73,7 @@ export function sourcePage(
   return page(c, {
     title: askable.name,
     lead: html`<code>${askable.id}</code> ${source ? stateBadge(source) : `for ${roleAndAbove(askable.minimum_role)}`}${askable.description && html`<br />${askable.description}`}`,
-    tabs: tabsOf(c, askable.id, tab),
+    tabs: tabsOf(c, askable.id, tab, source?.documents ?? false),
     ...shown,
   })
 }
@@ -85,9 +86,7 @@ export const sourceTab = (
   shown: Pick<Page, 'actions' | 'body' | 'status'>,
 ) => sourcePage(c, { source, askable: askableOf(source) }, tab, shown)
 
-const tabsOf = (c: PageContext, id: string, current: SourceTab): Tab[] =>
-  NAMES.filter((tab) => hasRole(sessionOf(c), SOURCE_TABS[tab].for)).map((tab) => ({
-    href: tabPath(id, tab),
-    label: SOURCE_TABS[tab].label,
-    isCurrent: tab === current,
-  }))
+const tabsOf = (c: PageContext, id: string, current: SourceTab, hasDocuments: boolean): Tab[] =>
+  NAMES.filter((tab) => hasRole(sessionOf(c), SOURCE_TABS[tab].for))
+    .filter((tab) => tab !== 'documents' || hasDocuments)
+    .map((tab) => ({ href: tabPath(id, tab), label: SOURCE_TABS[tab].label, isCurrent: tab === current }))
