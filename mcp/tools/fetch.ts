@@ -4,7 +4,7 @@ import { fetchSearchResult } from '../../src/contracts/data-sources.ts'
 import { notFound } from '../../src/contracts/errors.ts'
 import { truncate, fits, fitText } from '../answer-size.ts'
 import { tool } from '../tool.ts'
-import { hitText, sourceUrl, TITLE_CHARACTERS } from './hit.ts'
+import { hitText, hitUrl, TITLE_CHARACTERS } from './hit.ts'
 
 const text = { type: 'string' } as const
 
@@ -12,9 +12,13 @@ export const fetchHit = tool({
   name: 'fetch',
   resource: 'platform',
   title: 'Fetch a search result',
-  description: 'Return the full row for an id from search or a _handle from datasource_query.',
+  description:
+    'Return the full row for an id from search or a _handle from datasource_query; of a passage also its neighbors.',
   operations: [fetchSearchResult],
-  input: z.strictObject({ id: fetchSearchResult.input.shape.id.describe('An id exactly as returned.') }),
+  input: z.strictObject({
+    id: fetchSearchResult.input.shape.id.describe('An id exactly as returned.'),
+    document: fetchSearchResult.input.shape.document.describe('The document of a passage.'),
+  }),
   output: {
     type: 'object',
     properties: { id: text, title: text, text, url: text, metadata: { type: 'object' } },
@@ -22,8 +26,8 @@ export const fetchHit = tool({
   },
   isUntrusted: true,
   notFoundText: 'No such result. Search again.',
-  async run({ id }, { call, narrowing, appUrl }) {
-    const { source_id: source, target, hit, truncated } = await call(fetchSearchResult, { id })
+  async run({ id, document }, { call, narrowing, appUrl }) {
+    const { source_id: source, target, hit, truncated } = await call(fetchSearchResult, { id, document })
     // The source of an id is known only now. The row was read, and recorded as activity, but is not shown.
     if (narrowing.sources && !narrowing.sources.has(source)) throw notFound()
     const heading = hit.title || hit.id
@@ -36,8 +40,14 @@ export const fetchHit = tool({
         id,
         title,
         text: shown,
-        url: sourceUrl(appUrl, source),
-        metadata: { source, target, ...(notes.length > 0 && { truncated: notes.join(' ') }) },
+        url: hitUrl(appUrl, source, hit),
+        metadata: {
+          source,
+          target,
+          digest: hit.digest,
+          as_of: hit.as_of,
+          ...(notes.length > 0 && { truncated: notes.join(' ') }),
+        },
       }
     }
     const answer = show(whole, truncated)

@@ -1,11 +1,12 @@
 /** The tool `search`, in the form that ChatGPT's connectors expect: one question to all sources, ids for `fetch`. */
 import * as z from 'zod'
-import { listAskableDataSources, searchDataSources } from '../../src/contracts/data-sources.ts'
+import { listAskableDataSources, searchDataSources, type Hit } from '../../src/contracts/data-sources.ts'
 import { PAGE_MAX } from '../../src/contracts/limits.ts'
+import { extractAround, markWords } from '../../src/contracts/matched-words.ts'
 import { unavailableText } from '../../src/contracts/unavailable-sources.ts'
 import { truncate, fitHits } from '../answer-size.ts'
 import { tool, type ToolContext } from '../tool.ts'
-import { hitText, sourceUrl, TITLE_CHARACTERS } from './hit.ts'
+import { hitText, hitUrl, TITLE_CHARACTERS } from './hit.ts'
 
 /** Enough to choose from; `fetch` returns the rest. */
 const SNIPPET_CHARACTERS = 300
@@ -44,13 +45,14 @@ export const search = tool({
     const found = await context.call(searchDataSources, { query, ...(sources && { sources }) })
     const results = found.results.map((hit) => {
       const source = String(hit.metadata['_source'])
-      const snippet = truncate(hitText(hit), SNIPPET_CHARACTERS)
+      const snippet = snippetOf(hit)
       return {
         id: hit.id,
         title: truncate(hit.title || source, TITLE_CHARACTERS),
-        url: sourceUrl(context.appUrl, source),
+        url: hitUrl(context.appUrl, source, hit),
         source,
         ...(snippet === '' ? {} : { text: snippet }),
+        ...(hit.passages && { more: hit.passages.map(({ heading, url }) => ({ heading, url })) }),
       }
     })
     return fitHits(results, (some, leftOut) => ({
@@ -60,6 +62,18 @@ export const search = tool({
     }))
   },
 })
+
+/** Of a passage the part with words of the question, which are marked. */
+function snippetOf(hit: Hit): string {
+  const { heading, passage } = hit.metadata
+  if (typeof heading !== 'string' || typeof passage !== 'string') {
+    return truncate(hitText(hit), SNIPPET_CHARACTERS)
+  }
+  const words = hit.matched ?? []
+  const parts = markWords(extractAround(passage, words, SNIPPET_CHARACTERS), words)
+  const marked = parts.map(({ text: part, isMatch }) => (isMatch ? `**${part}**` : part)).join('')
+  return `${truncate(heading, TITLE_CHARACTERS)}\n${marked}`
+}
 
 const cut = (truncated: string | undefined, leftOut: number) => {
   const all = [truncated, leftOut > 0 ? `Results left out: ${leftOut}.` : undefined].filter(Boolean)

@@ -67,6 +67,14 @@ export const SearchEntry = z.strictObject({
     .boolean()
     .optional()
     .describe('Hits carry a signed `_handle` that fetches the whole row for a day.'),
+  url_template: z
+    .string()
+    .min(1)
+    .max(500)
+    .optional()
+    .describe(
+      'Where a row is found elsewhere: an http or https address with content columns in braces, as in `https://wiki.example.com/pages/{id}`. Values are percent-encoded; `{+path}` keeps slashes. Without it a hit links to its page here.',
+    ),
 })
 export type SearchEntry = z.output<typeof SearchEntry>
 
@@ -326,9 +334,35 @@ export const listAskableDataSources = reading({
 const FilterValue = z.union([z.string(), z.number(), z.boolean()])
 const hits = (max: number) => field(z.int().min(1).max(max), { client: 'Number of hits' })
 
+const HitPassage = z.object({
+  id: z.string(),
+  heading: z.string().describe('Title and headings above it.'),
+  passage: z.string(),
+  url: z.string().optional(),
+})
+export type HitPassage = z.output<typeof HitPassage>
+
 export const Hit = z.object({
   id: z.string().describe('Text of the first content column.'),
   title: z.string().nullable().describe('Text of the second content column.'),
+  url: z.string().optional().describe('Opens exactly this row or passage.'),
+  digest: z
+    .string()
+    .optional()
+    .describe('SHA-256 of the file of a passage; of the values of a row its first 32 digits.'),
+  as_of: Time.optional().describe(
+    'Since when a document has been published like this; of a table, when it was read.',
+  ),
+  matched: z
+    .array(z.string())
+    .optional()
+    .describe('Words in `metadata.passage` that match words of the question, as they stand there.'),
+  passages: z
+    .array(HitPassage)
+    .optional()
+    .describe(
+      'Of a document: in an answer its further passages, shortened, best first; of a fetch those around this one, in their order.',
+    ),
   metadata: z
     .record(z.string(), z.unknown())
     .describe(
@@ -406,7 +440,7 @@ export const queryDataSource = reading({
     path: 'datasource query',
     summary: 'Query a data source',
     arguments: ['source_id', 'query'],
-    table: 'id, title, SCORE=metadata._score:scalar, TARGET=metadata._target:scalar',
+    table: 'id, title, SCORE=metadata._score:scalar, TARGET=metadata._target:scalar, URL=url?',
     rows: 'results',
     format: 'yaml',
     examples: [
@@ -444,7 +478,7 @@ export const searchDataSources = reading({
     path: 'datasource search',
     arguments: ['query'],
     table:
-      'SOURCE=metadata._source:scalar, title, SCORE=metadata._score:scalar, TARGET=metadata._target:scalar',
+      'SOURCE=metadata._source:scalar, title, SCORE=metadata._score:scalar, TARGET=metadata._target:scalar, URL=url?',
     rows: 'results',
     notes: [{ if: 'unavailable', text: '{unavailable:unavailable}' }],
     format: 'yaml',
@@ -456,12 +490,19 @@ export const searchDataSources = reading({
   http: { method: 'post', path: '/api/wf/slim/search', answers: 'yaml' },
 })
 
+const document = z
+  .boolean()
+  .default(false)
+  .describe(
+    'Of a passage: its document from the beginning, as far as there is room, and not only what is around it.',
+  )
+
 export const fetchSearchResult = reading({
   ...querying,
   name: 'fetchSearchResult',
   recordsActivity: true,
   summary: 'Fetch a row by the id of a search result or the handle of a hit.',
-  input: z.object({ id: z.string().min(1).max(2_000) }),
+  input: z.object({ id: z.string().min(1).max(2_000), document }),
   output: z.object({
     source_id: z.string(),
     target: z.string(),
@@ -489,8 +530,8 @@ export const fetchDataSourceRow = reading({
   ...querying,
   name: 'fetchDataSourceRow',
   recordsActivity: true,
-  summary: 'Fetch a row by the handle of a hit.',
-  input: z.object({ ...sourceId, handle: z.string().min(1).max(2_000) }),
+  summary: 'Fetch a row by the handle of a hit, or by the end of its `url`.',
+  input: z.object({ ...sourceId, handle: z.string().min(1).max(2_000), document }),
   output: z.object({ hit: Hit, truncated: z.string().optional() }),
   errors: questionErrors,
   http: { method: 'post', path: '/api/wf/slim/data-sources/{source_id}/fetch', answers: 'yaml' },

@@ -3,9 +3,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { and, eq } from '../../db/drizzle.ts'
 import { dataSources, diskUse, loads } from '../../db/schema.ts'
 import {
+  fetchDataSourceRow,
+  fetchSearchResult,
   queryDataSource,
   saveSearchConfiguration,
   searchDataSources,
+  showDataSource,
   setDataSourceExposure,
   setDataSourceState,
   showDataSource,
@@ -94,6 +97,102 @@ describe('a documents source', () => {
     ]) {
       await expect(call()).rejects.toEqual(refused('NOT_FOUND'))
     }
+  })
+
+  test('answers with citations: the passage, its words, its file, and an address that opens exactly it', async () => {
+    const source_id = `db_${name}`
+    const call = org.owner.call
+    const { results } = await call(queryDataSource, { source_id, query: 'weeks for parents [0,0,1]' })
+    const [hit] = results
+    const digest = listOf(HANDBOOK).find(({ path }) => path === 'leave.md')!.sha256
+    // "parents" is found as "parent".
+    expect(hit).toMatchObject({
+      title: 'Leave',
+      digest,
+      matched: expect.arrayContaining(['weeks', 'parent']),
+    })
+    expect(new Date(hit!.as_of!).getTime()).not.toBeNaN()
+    expect(hit!.metadata).not.toHaveProperty('sha256')
+    // Both passages of one document are one hit.
+    const paths = results.map(({ metadata }) => metadata['path'])
+    expect(paths.toSorted()).toEqual(['it/laptops.html', 'leave.md', 'notes.txt'])
+    expect(hit!.passages).toEqual([
+      {
+        id: expect.any(String),
+        heading: 'Leave',
+        passage: 'Everybody has 25 days. [0,1,0]',
+        url: expect.any(String),
+      },
+    ])
+
+    const page = `/console/data-sources/${source_id}/rows/`
+    const link = (url: string | undefined) => {
+      expect(new URL(url!).pathname).toContain(page)
+      return new URL(url!).pathname.slice(page.length)
+    }
+    const handle = link(hit!.url)
+    const { hit: fetched } = await call(fetchDataSourceRow, { source_id, handle })
+    expect(fetched).toMatchObject({
+      id: hit!.id,
+      url: hit!.url,
+      digest,
+      metadata: { heading: 'Leave > Parental' },
+    })
+    expect(fetched.passages!.map(({ passage }) => passage)).toEqual([
+      'Everybody has 25 days. [0,1,0]',
+      'Twelve weeks for each parent. [0,0,1]',
+    ])
+    const further = await call(fetchDataSourceRow, {
+      source_id,
+      handle: link(hit!.passages![0]!.url),
+      document: true,
+    })
+    expect(further).toMatchObject({ hit: { metadata: { passage: 'Everybody has 25 days. [0,1,0]' } } })
+    expect(further.hit.passages).toHaveLength(2)
+
+    // Found among all sources, it is the same citation.
+    const everywhere = await call(searchDataSources, { query: 'weeks for parents [0,0,1]' })
+    const same = everywhere.results.find(({ url }) => url === hit!.url)
+    expect(same).toMatchObject({ digest, as_of: hit!.as_of })
+    expect(await call(fetchSearchResult, { id: same!.id, document: true })).toMatchObject({
+      source_id,
+      hit: { url: hit!.url, passages: [{}, {}] },
+    })
+
+    // A link is of one row of one source of one organization, and asks for the rights again.
+    const [body, signature] = handle.split('.') as [string, string]
+    const forged = Buffer.from(JSON.stringify(['passages', 'another'])).toString('base64url')
+    for (const wrong of [`${forged}.${signature}`, `${body}.${'a'.repeat(24)}`, body, `${handle}.x`]) {
+      await expect(call(fetchDataSourceRow, { source_id, handle: wrong })).rejects.toEqual(
+        refused('INVALID_REQUEST'),
+      )
+    }
+    await expect(call(fetchSearchResult, { id: handle })).rejects.toEqual(refused('INVALID_REQUEST'))
+    await expect(other.owner.call(fetchDataSourceRow, { source_id, handle })).rejects.toEqual(
+      refused('NOT_FOUND'),
+    )
+    await call(setDataSourceExposure, { source_id, exposed: true, minimum_role: 'admin' })
+    const viewer = await makeMember(system, org, 'viewer')
+    await expect(viewer.call(fetchDataSourceRow, { source_id, handle })).rejects.toEqual(refused('FORBIDDEN'))
+    await call(setDataSourceExposure, { source_id, exposed: false })
+    await expect(call(fetchDataSourceRow, { source_id, handle })).rejects.toEqual(refused('NOT_FOUND'))
+    await call(setDataSourceExposure, { source_id, exposed: true, minimum_role: 'viewer' })
+
+    // Elsewhere, where a template says so.
+    const { connection_config, filter_schema } = await call(showDataSource, { source_id })
+    const [entry] = connection_config!.embedding_configs
+    const save = (url_template?: string) =>
+      call(saveSearchConfiguration, {
+        source_id,
+        filter_schema,
+        connection_config: { embedding_configs: [{ ...entry!, ...(url_template && { url_template }) }] },
+      })
+    await expect(save('javascript:alert({id})')).rejects.toEqual(refused('INVALID_SEARCH_CONFIGURATION'))
+    await save('https://wiki.example.com/{+path}?p={id}')
+    expect((await ask('[1,0,0]'))!.url).toMatch(
+      /^https:\/\/wiki\.example\.com\/it\/laptops\.html\?p=[0-9a-f]{32}$/,
+    )
+    await save()
   })
 
   test('sends only what is missing, deletes what is gone unless it is kept, and embeds only what is new', async () => {

@@ -128,7 +128,7 @@ describe('two organizations', () => {
     expect(results.map(({ title }) => title)).toEqual(['near', 'far'])
     expect(results[0]).toMatchObject({
       source: 'db_notes',
-      url: `${system.origin}/console/data-sources/db_notes`,
+      url: expect.stringContaining(`${system.origin}/console/data-sources/db_notes/rows/`),
     })
     expect((await found(theirs.token)).map(({ title }) => title)).toEqual(['theirs'])
     const { id } = results[0]!
@@ -136,7 +136,13 @@ describe('two organizations', () => {
       id,
       title: 'near',
       text: 'body: a note of ours',
-      metadata: { source: 'db_notes', target: 'notes' },
+      url: results[0]!.url,
+      metadata: {
+        source: 'db_notes',
+        target: 'notes',
+        digest: expect.any(String),
+        as_of: expect.any(String),
+      },
     })
     const foreign = await use(theirs.token, 'fetch', { id })
     expect([foreign.isError, foreign.text]).toEqual([true, expect.stringMatching(/^INVALID_REQUEST: /)])

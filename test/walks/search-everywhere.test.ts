@@ -130,7 +130,14 @@ describe('what was found', () => {
     expect(answer).toEqual({
       source_id: 'db_notes',
       target: 'notes',
-      hit: { id: 'n1', title: 'near', metadata: { body: 'a note', _target: 'notes' } },
+      hit: {
+        id: 'n1',
+        title: 'near',
+        url: expect.any(String),
+        digest: expect.any(String),
+        as_of: expect.any(String),
+        metadata: { body: 'a note', _target: 'notes' },
+      },
     })
   })
 

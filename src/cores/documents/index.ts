@@ -9,6 +9,5 @@ export {
   DOCUMENT_COLUMNS,
   embeddingIndex,
   PASSAGE_COLUMNS,
-  PASSAGES,
   readVersion,
 } from './tables.ts'

@@ -5,8 +5,8 @@
 import { STAGING_SCHEMA } from '../../../db/managed/drop-staged-table.ts'
 import type { DocumentsSettings } from '../../../db/schema.ts'
 import type { SearchConfiguration } from '../../contracts/data-sources.ts'
-import { DOCUMENTS_TABLE } from '../../contracts/documents.ts'
 import type { Queries } from '../databases/index.ts'
+import { PASSAGES } from '../search/index.ts'
 
 /** All that is copied from one version to the next. `words` is computed. */
 export const DOCUMENT_COLUMNS = [
@@ -37,9 +37,6 @@ export const PASSAGE_COLUMNS = [
 
 /** What the newest version has replaced, for as long as it may be undone. */
 export const BEFORE = { documents: 'documents_before', passages: 'passages_before' } as const
-
-/** The name of its entry in the search configuration as well. */
-export const PASSAGES = DOCUMENTS_TABLE
 
 /** Of documents what they say themselves, or null; of passages who sees them. */
 export const ACCESS = 'access'

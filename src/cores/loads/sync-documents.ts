@@ -20,7 +20,6 @@ import {
 import { collisionsIn, problemWithPath, shownPath } from '../../contracts/source-paths.ts'
 import { requireDiskQuota, sourceIdOf, writeToDatabase, type Queries } from '../databases/index.ts'
 import {
-  PASSAGES,
   prepareDocuments,
   READER_VERSION,
   readVersion,
@@ -28,6 +27,7 @@ import {
   type DocumentsRow,
 } from '../documents/index.ts'
 import { requireRole, type MemberPrincipal } from '../principal.ts'
+import { PASSAGES } from '../search/index.ts'
 import { writeInSteps, type Verb } from '../verb.ts'
 import { loadLease } from './claim-load.ts'
 import { failingAsDatabase } from './database-problem.ts'

@@ -10,6 +10,7 @@ import type { EmbeddingModels } from './embedding-models.ts'
 import type { ColumnInfo } from './read-rows.ts'
 import { accessTypeOf } from './row-access.ts'
 import type { TableInfo } from './table-info.ts'
+import { urlTemplateProblems } from './url-template.ts'
 
 export type Checked = {
   readonly problems: readonly SourceProblem[]
@@ -88,6 +89,7 @@ function entryProblems(
   for (const name of content.slice(2).filter((column) => RESERVED_COLUMNS.has(column))) {
     problems.push(`content_columns names "${name}", which every hit has already`)
   }
+  if (entry.url_template !== undefined) problems.push(...urlTemplateProblems(entry.url_template, content))
   if (!tableInfo) return [...problems, `there is no table "${entry.table}" that can be read`].map(changed)
   const [name] = entry.columns
   const column = name === undefined ? undefined : tableInfo.columns.get(name)

@@ -4,9 +4,9 @@ import { fetchRow } from './fetch-row.ts'
 
 export const fetchDataSourceRow: Verb<'fetchDataSourceRow', SearchDeps> = read(
   'principal',
-  async (context, { source_id, handle }) => {
+  async (context, { source_id: sourceId, handle, document }) => {
     const { principal } = context
-    const { hit, truncated } = await fetchRow(context, principal, handle, source_id)
+    const { hit, truncated } = await fetchRow(context, principal, { sourceId, handle, document })
     return truncated === undefined ? { hit } : { hit, truncated }
   },
 )

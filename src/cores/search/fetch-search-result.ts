@@ -6,9 +6,9 @@ import { fetchRow } from './fetch-row.ts'
 /** By the handle alone, which names its source. */
 export const fetchSearchResult: Verb<'fetchSearchResult', SearchDeps> = read(
   'principal',
-  async (context, { id }) => {
+  async (context, { id, document }) => {
     const { principal } = context
-    const { source, ...answer } = await fetchRow(context, principal, id)
+    const { source, ...answer } = await fetchRow(context, principal, { handle: id, document })
     return { source_id: sourceIdOf(source.name), target: String(answer.hit.metadata['_target']), ...answer }
   },
 )

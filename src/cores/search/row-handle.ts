@@ -8,10 +8,13 @@ import * as z from 'zod'
 
 const Body = z.tuple([z.enum(['hit', 'search']), z.string(), z.string(), z.string(), z.int()])
 
+/** In the address of a row's page. It does not end: who opens it needs the same rights as who asks. */
+const LinkBody = z.tuple([z.string(), z.string()])
+
 /** By a question to its source, which must still be `fetchable` then, or by a search over all of them. */
 type HandleOrigin = z.output<typeof Body>[0]
 export type HandleTarget = {
-  readonly origin: HandleOrigin
+  readonly origin: HandleOrigin | 'link'
   readonly sourceId: string
   readonly label: string
   readonly id: string
@@ -24,7 +27,7 @@ const signatureOf = (keys: DataKeys, orgId: string, body: string): string =>
 function signHandle(
   keys: DataKeys,
   orgId: string,
-  { origin, sourceId, label, id }: HandleTarget,
+  { origin, sourceId, label, id }: HandleTarget & { readonly origin: HandleOrigin },
   now: Date,
 ): string {
   const until = Math.floor(now.getTime() / 1000) + HANDLE_SECONDS
@@ -45,7 +48,12 @@ export function verifyHandle(
   now: Date,
 ): HandleTarget {
   const [body = '', signature = '', ...rest] = handle.split('.')
-  if (rest.length > 0 || !sameSecret(signature, signatureOf(keys, orgId, body))) throw invalidHandle()
+  if (rest.length > 0) throw invalidHandle()
+  if (expected !== undefined && sameSecret(signature, linkSignatureOf(keys, { orgId, id: expected }, body))) {
+    const [label, id] = LinkBody.parse(JSON.parse(Buffer.from(body, 'base64url').toString()))
+    return { origin: 'link', sourceId: expected, label, id }
+  }
+  if (!sameSecret(signature, signatureOf(keys, orgId, body))) throw invalidHandle()
   const [origin, sourceId, label, id, until] = Body.parse(
     JSON.parse(Buffer.from(body, 'base64url').toString()),
   )
@@ -55,6 +63,10 @@ export function verifyHandle(
   }
   return { origin, sourceId, label, id }
 }
+
+/** Its source stands in the address before it. Of another length than a handle's, and made of other lines. */
+const linkSignatureOf = (keys: DataKeys, source: { orgId: string; id: string }, body: string): string =>
+  keyedHash(keys.keyFor('hit-handle'), `${source.orgId}\n${source.id}\n${body}`).slice(0, 24)
 
 /** A handle must fit a request; an id longer than that has none. */
 const ID_MAX = 1_000
@@ -75,3 +87,14 @@ export const createHandle = (
         { origin, sourceId: id, label: String(hit.metadata['_target']), id: hit.id },
         now,
       )
+
+/** Undefined as above. */
+export function createLink(
+  keys: DataKeys,
+  source: { orgId: string; id: string },
+  { label, id }: { readonly label: string; readonly id: string },
+): string | undefined {
+  if (id.length > ID_MAX) return undefined
+  const body = Buffer.from(JSON.stringify([label, id])).toString('base64url')
+  return `${body}.${linkSignatureOf(keys, source, body)}`
+}

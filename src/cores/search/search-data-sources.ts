@@ -112,7 +112,9 @@ function asSearchHit({ dataKeys, clock }: SearchDeps, source: SourceRow, hit: Hi
   const id = createHandle(dataKeys, source, 'search', hit, clock())
   if (id === undefined) return []
   const { _handle, ...metadata } = hit.metadata
-  return [{ id, title: hit.title ?? hit.id, metadata: { ...metadata, _source: sourceIdOf(source.name) } }]
+  return [
+    { ...hit, id, title: hit.title ?? hit.id, metadata: { ...metadata, _source: sourceIdOf(source.name) } },
+  ]
 }
 
 async function mapConcurrently<Item, Result>(

@@ -3,6 +3,8 @@ import type { Hit, SearchEntry } from '../../contracts/data-sources.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { openSource, type Queries, type SourceRow } from '../databases/index.ts'
 import type { EmbeddingModels } from './embedding-models.ts'
+import { cite, type CitationDeps } from './cite.ts'
+import { foldPassages, isOfPassages, passagesSearched } from './passages.ts'
 import { createHandle } from './row-handle.ts'
 import { hybridRows } from './hybrid-rows.ts'
 import { nearestRows, type VectorSearch } from './nearest-rows.ts'
@@ -14,7 +16,7 @@ import { failureOf, recordFailure } from './source-health.ts'
 import type { TableInfo } from './table-info.ts'
 import { checkAgainstDatabase, type ConfigurationDeps } from './check-against-database.ts'
 
-export type SearchDeps = ConfigurationDeps & LimitDeps & AccessDeps
+export type SearchDeps = ConfigurationDeps & LimitDeps & AccessDeps & CitationDeps
 
 export type Vectors = ReadonlyMap<string, ArrayLike<number>>
 
@@ -83,11 +85,13 @@ async function searchTable(
   const queries = openSource(deps, source)
   const tableInfo = await readTable(deps, queries, table)
   const statistics = source.wordStatistics?.[table.entry.label]
-  const search = { ...table, tableInfo, statistics }
-  const hits = await (table.entry.hybrid
-    ? hybridRows(queries, search, question)
-    : nearestRows(queries, search))
-  return table.entry.fetchable ? hits.map((hit) => addHandle(deps, source, hit)) : hits
+  const { entry, limit } = table
+  const hasPassages = isOfPassages(source, entry)
+  const search = { ...table, tableInfo, statistics, limit: hasPassages ? passagesSearched(limit) : limit }
+  const found = await (entry.hybrid ? hybridRows(queries, search, question) : nearestRows(queries, search))
+  const cited = found.map(cite(deps, source, entry))
+  const hits = hasPassages ? await foldPassages(queries, entry, question, { found: cited, limit }) : cited
+  return entry.fetchable ? hits.map((hit) => addHandle(deps, source, hit)) : hits
 }
 
 /** Without its access column a table shows no row to anybody, and "no results" would be wrong. */

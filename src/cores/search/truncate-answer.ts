@@ -1,5 +1,5 @@
 /** Truncates an answer to its maximum size: long values first, then the last hits. */
-import type { Hit, QueryResult } from '../../contracts/data-sources.ts'
+import type { Hit, HitPassage, QueryResult } from '../../contracts/data-sources.ts'
 import { notFound } from '../../contracts/errors.ts'
 import { writeYaml } from '../../contracts/write-yaml.ts'
 
@@ -66,13 +66,25 @@ type Value = {
   bytes: number
 }
 
-type Measured = { id: string; title: Value; columns: readonly (readonly [name: string, Value])[] }
+type Measured = {
+  id: string
+  title: Value
+  /** An address in part leads nowhere, and of a digest nothing is shorter. */
+  fixed: Pick<Hit, 'url' | 'digest' | 'as_of' | 'matched'>
+  columns: readonly (readonly [name: string, Value])[]
+  passages: readonly (readonly [HitPassage, Value])[]
+}
 
-const valuesOf = ({ title, columns }: Measured): Value[] => [title, ...columns.map(([, value]) => value)]
+const valuesOf = ({ title, columns, passages }: Measured): Value[] => [
+  title,
+  ...[...columns, ...passages].map(([, value]) => value),
+]
 
-const measure = ({ id, title, metadata }: Hit, maxBytes: number): Measured => ({
+const measure = ({ id, title, metadata, passages = [], ...fixed }: Hit, maxBytes: number): Measured => ({
   id,
   title: measureValue(title, maxBytes),
+  fixed,
+  passages: passages.map((one) => [one, measureValue(one.passage, maxBytes)]),
   columns: Object.entries(metadata).map(([name, value]) => [
     name,
     NEVER_TRUNCATED.has(name) ? unmeasured(value) : measureValue(value, maxBytes),
@@ -105,10 +117,14 @@ function textOf(value: unknown): string | undefined {
   }
 }
 
-const show = ({ id, title, columns }: Measured, longest: number): Hit => ({
+const show = ({ id, title, fixed, columns, passages }: Measured, longest: number): Hit => ({
   id,
   title: showValue(title, longest) as Hit['title'],
+  ...fixed,
   metadata: Object.fromEntries(columns.map(([name, value]) => [name, showValue(value, longest)])),
+  ...(passages.length > 0 && {
+    passages: passages.map(([one, value]) => ({ ...one, passage: String(showValue(value, longest)) })),
+  }),
 })
 
 const showValue = (value: Value, longest: number): unknown =>
