@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { dataSourceHealth, dataSources } from '../../../db/schema.ts'
 import { and, eq } from '../../../db/drizzle.ts'
 import { SearchConfiguration, showDataSource } from '../../../src/contracts/data-sources.ts'
+import { showDocuments } from '../../../src/contracts/documents.ts'
 import { BUILT_IN_MODEL } from '../../../src/contracts/embedding-settings.ts'
 import { LOAD_PART_BYTES } from '../../../src/contracts/limits.ts'
 import { listLoads, showLoad } from '../../../src/contracts/loads.ts'
@@ -18,6 +19,7 @@ import {
   type SystemWithDatabases,
   toyModels,
 } from '../../support/data-sources.ts'
+import { makeZip } from '../../support/document-files.ts'
 import { takeLoadSteps, uploadFile } from '../../support/loads.ts'
 import { makeMember, makeOrganization, unique, type Org } from '../../support/make.ts'
 import { PAGES } from '../../support/walker.ts'
@@ -417,6 +419,102 @@ describe('a question', () => {
     expect(answer.text).toContain('How we plan holidays')
     expect(answer.text).toMatch(/Not searched: db_salaries/)
     expect(answer.form('Search').value('query')).toBe('Who <plans>?')
+  })
+})
+
+describe('documents', () => {
+  const DOCUMENTS = `${PATH}/db_manual/documents`
+  const zip = (files: Record<string, string>, flags = 0) =>
+    new File([new Uint8Array(makeZip(files, flags))], 'manual.zip')
+  const refuses = async (file: File) => {
+    const page = await (await developer!.open(DOCUMENTS)).form('Upload').with({ files: file }).submit()
+    expect(page.status).toBe(400)
+    return page.text
+  }
+
+  test('are created, uploaded as an archive, asked, opened at the passage, and undone', async () => {
+    expect((await viewer!.open(`${PATH}/new-documents`)).status).toBe(403)
+    const created = await (
+      await owner!.open(`${PATH}/new-documents`)
+    )
+      .form('Create')
+      .with({ name: 'manual', title: 'Manual' })
+      .submit()
+    expect(created.path).toBe(DOCUMENTS)
+    const uploaded = await created
+      .form('Upload')
+      .with({
+        files: zip({
+          'manual/pump.md': '# Pump\n\nOil it weekly.\n\n## <b>Leaks</b>\n\nClose the valve at leaks.',
+          'manual/photo.png': 'not a document',
+          '__MACOSX/manual/._pump.md': 'not for readers',
+        }),
+      })
+      .submit()
+    expect(uploaded.status).toBe(200)
+    expect(uploaded.text).toContain('1 file left out.')
+    expect(uploaded.text).toContain('photo.png : Only .md')
+    expect(uploaded.html).toContain('data-live=')
+    await takeLoadSteps(system)
+    await change('manual', { enabled: true, exposed: true })
+
+    const asked = await (
+      await viewer!.open(`${PATH}/db_manual`)
+    )
+      .form('Ask')
+      .with({ query: 'a leak' })
+      .submit()
+    expect(asked.text).toContain('pump.md')
+    // The words of the question are marked, and markup of a document is text.
+    expect(asked.html).toContain('<mark>leaks</mark>')
+    expect(asked.html).not.toContain('<b>Leaks</b>')
+    const link = /href="([^"]+\/db_manual\/rows\/[^"]+)"[^>]*>Pump</.exec(asked.html)![1]!
+    const address = new URL(link).pathname
+    const opened = await viewer!.open(address)
+    expect(opened.status).toBe(200)
+    expect(opened.html).toMatch(/passage-found[^>]*>(Close the valve at leaks|Oil it weekly)\./)
+    expect(opened.text).toContain('SHA-256 of the file')
+    expect(opened.text).toContain('Oil it weekly.')
+    expect((await viewer!.open(`${address}?document=true`)).text).toContain('Document')
+
+    // Whoever may not ask it, a changed link, and a row that is gone are alike.
+    const outsider = await openConsole(system, (await makeOrganization(system)).owner)
+    const missing = await outsider.open(address)
+    expect([missing.status, (await viewer!.open(`${address}x`)).status]).toEqual([404, 404])
+    await change('manual', { exposed: false })
+    expect((await viewer!.open(address)).status).toBe(404)
+    await change('manual', { exposed: true })
+
+    const second = await (
+      await developer!.open(DOCUMENTS)
+    )
+      .form('Upload')
+      .with({ files: new File(['Another one.'], 'more.txt'), keep: false })
+      .submit()
+    expect(second.path).toBe(DOCUMENTS)
+    await takeLoadSteps(system)
+    expect((await viewer!.open(address)).status).toBe(404)
+    const undone = await (await developer!.open(DOCUMENTS)).form('Undo').submit()
+    expect(undone.text).toContain('Version 2 was undone.')
+    expect((await viewer!.open(address)).status).toBe(200)
+    expect((await owner!.open(`${PATH}/db_handbook/documents`)).status).toBe(404)
+    expect((await developer!.open(`${PATH}/db_manual/database`)).text).toContain('no connection string')
+  })
+
+  test('in an archive that is not to be trusted are refused as a whole, with a sentence', async () => {
+    expect(await refuses(zip({ '../out.md': 'x', 'in.md': 'y' }))).toContain('contains the segment ".."')
+    expect(await refuses(zip({ '/etc/motd.txt': 'x' }))).toContain('is absolute')
+    expect(await refuses(zip({ 'a.md': 'x' }, 1))).toContain('is protected by a password')
+    expect(await refuses(zip({ 'bomb.txt': '0'.repeat(30 * 1024 * 1024) }))).toContain('becomes too large')
+    expect(await refuses(new File(['no archive'], 'a.zip'))).toContain('is not a zip archive, or damaged')
+    expect(await refuses(zip({ 'a.png': 'x' }))).toContain('There are no documents among the files')
+    const damaged = makeZip({ 'a.md': 'some text that is long enough to be damaged' })
+    damaged.fill(0xff, 36, 50)
+    expect(await refuses(new File([new Uint8Array(damaged)], 'a.zip'))).toContain('is damaged')
+    expect(await org.owner.call(showDocuments, { name: 'manual' })).toMatchObject({
+      version: 3,
+      documents: 1,
+    })
   })
 })
 

@@ -9,13 +9,21 @@ export type ShownLoad = z.output<typeof Load>
 export const loadPath = ({ source_id, id }: Pick<ShownLoad, 'source_id' | 'id'>): string =>
   `${pathOf(source_id)}/loads/${encodeURIComponent(id)}`
 
-export const PHASE_LABELS: Record<LoadPhase, string> = {
+const PHASE_LABELS: Record<LoadPhase, string> = {
   reading: 'Reading the rows',
   checking: 'Checking all rows',
   embedding: 'Embedding the rows',
   indexing: 'Building indexes',
   finishing: 'Finishing',
 }
+
+const DOCUMENT_PHASES: Partial<Record<LoadPhase, string>> = {
+  reading: 'Reading the files',
+  embedding: 'Embedding the passages',
+}
+
+export const phaseLabel = ({ format, phase }: Pick<ShownLoad, 'format' | 'phase'>): string =>
+  (format === 'documents' && DOCUMENT_PHASES[phase ?? 'reading']) || PHASE_LABELS[phase ?? 'reading']
 
 export function loadBadge({ state, waits_for }: ShownLoad) {
   if (state === 'succeeded') return badge('Loaded', 'on')

@@ -21,7 +21,7 @@ import { plural } from '../../format.ts'
 import { page } from '../../layout.ts'
 import { queryCard } from './query-form.ts'
 import { askableOf, tabPath } from './source-tabs.ts'
-import { loadBadge, loadPath, percentOf, PHASE_LABELS, type ShownLoad } from './load-labels.ts'
+import { loadBadge, loadPath, percentOf, phaseLabel, type ShownLoad } from './load-labels.ts'
 import { LOAD_FILE_PATH } from './load-file.ts'
 import {
   configurationOf,
@@ -145,14 +145,14 @@ const previewCard = ({ columns, rows, problems }: Preview) =>
 export const progressCard = (c: PageContext, load: ShownLoad) => {
   const percent = percentOf(load)
   return card(
-    load.waits_for === null ? PHASE_LABELS[load.phase ?? 'reading'] : 'Waiting',
+    load.waits_for === null ? phaseLabel(load) : 'Waiting',
     html`<p role="status">${
       load.waits_for === null
         ? html`${percent} %${load.phase === 'embedding' && html`: ${load.embedded.toLocaleString('en')} of ${plural(load.rows, load.format === 'documents' ? 'passage' : 'row')}`}`
         : html`${load.waits_for}${load.waits_until && html` It goes on ${exactTime(load.waits_until)}.`}`
     } <a href="${loadPath(load)}">Refresh</a></p>
       <progress class="load-progress" max="100" value="${percent}" aria-label="Progress">${percent} %</progress>
-      <p class="note">You can leave this page: the load goes on, also after a restart. Nothing can be searched before all of it is there.</p>
+      <p class="note">You can leave this page: the load goes on, also after a restart. ${load.format === 'documents' ? 'Until all of it is there, questions find the version before.' : 'Nothing can be searched before all of it is there.'}</p>
       <pre class="unseen" data-live="${progressPath(load)}"></pre>
       <div class="actions">${confirmDialog(c, {
         id: 'cancel-load',
