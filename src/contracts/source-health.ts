@@ -12,6 +12,8 @@ const SOURCE_PROBLEM_KINDS = [
   /** Hybrid search computes the words of every row at every question. */
   'words_not_stored',
   'rows_without_vectors',
+  /** Texts of which the model has read the beginning. */
+  'long_texts',
   /** No row has a vector of the configured size: nothing can be found. */
   'dimension_without_rows',
   /** A limit of the managed server that our login there may not impose. */

@@ -11,9 +11,8 @@ import {
   showDataSource,
   setDataSourceExposure,
   setDataSourceState,
-  showDataSource,
 } from '../../src/contracts/data-sources.ts'
-import { showConnectionString } from '../../src/contracts/databases.ts'
+import { createDatabase, showConnectionString } from '../../src/contracts/databases.ts'
 import {
   createDocuments,
   showDocuments,
@@ -24,9 +23,10 @@ import { addGroupMember, createGroup } from '../../src/contracts/groups.ts'
 import { DOCUMENT_MAX_BYTES, DOCUMENTS_MAX, DOCUMENTS_SYNC_IDLE_SECONDS } from '../../src/contracts/limits.ts'
 import { cancelLoad, createLoad, showLoad, startLoad, uploadLoadPart } from '../../src/contracts/loads.ts'
 import { writeToDatabase, type Queries } from '../../src/cores/databases/index.ts'
+import { takeLoadStep } from '../../src/cores/loads/index.ts'
 import { startWithDatabases, type SystemWithDatabases } from '../support/data-sources.ts'
 import { contentOf, listOf, syncFiles, uploadMissing, type Files } from '../support/documents.ts'
-import { announced, takeLoadSteps } from '../support/loads.ts'
+import { announced, never, startFile, takeLoadSteps } from '../support/loads.ts'
 import { makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
 
 let system: SystemWithDatabases
@@ -343,6 +343,44 @@ describe('a documents source', () => {
     await uploadMissing(org.owner.call, again.sync!, content)
     await takeLoadSteps(system)
     expect((await ask('[0,1,0]'))?.metadata).toMatchObject({ path: 'b.txt' })
+  })
+
+  test('holds up no load of another organization while its files are read', async () => {
+    const database = unique('shop').replaceAll('-', '_')
+    await other.owner.call(createDatabase, { name: database })
+    const { sync, missing } = await org.owner.call(syncDocuments, { name, files: listOf(HANDBOOK) })
+    await uploadMissing(org.owner.call, sync!, contentOf(HANDBOOK, missing))
+    const deps = system.system.gateway!
+    const isRead = Promise.withResolvers<void>()
+    const begun = Promise.withResolvers<void>()
+    const reading = takeLoadStep(
+      {
+        ...deps,
+        async readDocument(orgId, file) {
+          begun.resolve()
+          await isRead.promise
+          return deps.readDocument(orgId, file)
+        },
+      },
+      never,
+      { work: 'documents' },
+    )
+    await begun.promise
+    // The loops of short steps have nothing to do with it, and go on with the others.
+    expect(await takeLoadStep(deps, never, { work: 'short' })).toBe(false)
+    const file = 'sku,description\nA-1,"[1,0,0]"\n'
+    const load = await startFile(other.owner.call, database, file, {
+      model: 'toy-3',
+      embed_columns: ['description'],
+      id_column: 'sku',
+      table: 'products',
+    })
+    while (await takeLoadStep(deps, never, { work: 'short' }));
+    expect(await other.owner.call(showLoad, { load_id: load.id })).toMatchObject({ state: 'succeeded' })
+    isRead.resolve()
+    expect(await reading).toBe(true)
+    await takeLoadSteps(system)
+    expect(await org.owner.call(showLoad, { load_id: sync!.id })).toMatchObject({ state: 'succeeded' })
   })
 
   test('makes way for another sync when it has sent nothing for a minute', async () => {

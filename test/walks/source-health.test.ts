@@ -85,6 +85,28 @@ describe('health', () => {
     ])
   })
 
+  test('counts the rows whose text the model has read in part, at the save as well', async () => {
+    await run(`
+      create table essays (id text, title text, body text, embedding vector(384));
+      insert into essays select n::text, 'e', repeat('word ', n * 100), array_fill(0.05, array[384])::vector
+        from generate_series(1, 5) n`)
+    const essays = entry('essays', {
+      model: 'minilm-l6-v2',
+      dimensions: 384,
+      content_columns: 'id,title,body',
+    })
+    const text =
+      'essays: 2 of 5 rows have a text that is longer than minilm-l6-v2 reads (256 tokens): by meaning they are found by its beginning alone'
+    expect((await save(configurationOf([essays]))).notes).toContain(text)
+    expect((await healthOf()).problems).toEqual([{ kind: 'long_texts', text }])
+    // What a hit does not show is not counted, nor what another model has read.
+    const short = { ...essays, content_columns: 'id,title' }
+    expect((await save(configurationOf([short]))).notes.join()).not.toContain('longer than')
+    expect((await healthOf()).problems).toEqual([])
+    await save(configurationOf([entry('gaps'), entry('empty'), entry('good')], { year: 'number' }))
+    await healthOf()
+  })
+
   test('is looked for once in five minutes, however often the page is shown', async () => {
     await run(`update gaps set embedding = '[1,0,0]'; create index on gaps (year)`)
     const shown = await Promise.all(Array.from({ length: 5 }, () => healthOf()))

@@ -7,6 +7,7 @@ import type { SourceProblem } from '../../contracts/source-health.ts'
 import { openSource, type SourceRow } from '../databases/index.ts'
 import { checkAgainstDatabase, type ConfigurationDeps } from './check-against-database.ts'
 import { countVectors, type Counted } from './count-vectors.ts'
+import { longTextsProblem } from './long-texts-problem.ts'
 import { failureOf, failureProblem, isHealthOf, recordFailure } from './source-health.ts'
 import { refreshWordStatistics } from './word-statistics.ts'
 import { wordsProblem } from './words-problem.ts'
@@ -85,6 +86,8 @@ async function addProblems(
     found.push(...vectorProblems(entry, counted))
     const words = await wordsProblem(queries, entry, tableInfo)
     if (words) found.push({ ...words, text: `${entry.label}: ${words.text}` })
+    const long = await longTextsProblem(queries, source, entry, tableInfo)
+    if (long) found.push(long)
     for (const { table, rows, text, statement } of checked.advice) {
       if (table !== entry.table || counted.rows < rows || found.some((one) => one.statement === statement)) {
         continue

@@ -4,7 +4,7 @@ import { DOCUMENTS_TABLE } from '../../contracts/documents.ts'
 import { extractAround } from '../../contracts/matched-words.ts'
 import type { Queries, SourceRow } from '../databases/index.ts'
 import { languageOf } from './full-text.ts'
-import type { Condition } from './read-filters.ts'
+import type { Condition } from './filter-columns.ts'
 import { parseColumnList, parseTableName, quoteTable } from './quote.ts'
 import { checkRows } from './read-rows.ts'
 

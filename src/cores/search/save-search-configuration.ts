@@ -12,6 +12,7 @@ import { requireRole, type MemberPrincipal } from '../principal.ts'
 import { writeInSteps, type Verb } from '../verb.ts'
 import { lockSource } from './change-source.ts'
 import { failingAsSource } from './search-entries.ts'
+import { longTextsProblem } from './long-texts-problem.ts'
 import { forgetHealth } from './source-health.ts'
 import { type ConfigurationDeps, tryConfiguration } from './check-against-database.ts'
 
@@ -55,7 +56,7 @@ export const saveSearchConfiguration: Verb<'saveSearchConfiguration', Configurat
       return updated
     })
     tableInfo.forget(queries)
-    return { ...presentSource(saved), notes: [...notes] }
+    return { ...presentSource(saved), notes: [...notes, ...(await longTexts(context, saved, clock()))] }
   },
 )
 
@@ -99,4 +100,20 @@ function requireMayChangeAccess(member: MemberPrincipal): void {
 async function lockAccessAuthor(tx: Transaction, clock: Clock, member: MemberPrincipal): Promise<void> {
   requireMayChangeAccess(member)
   await lockAuthor(tx, clock, member, 'admin')
+}
+
+/** It is saved: a table that cannot be counted now is told by the next look at its health. */
+async function longTexts(deps: ConfigurationDeps, source: SourceRow, now: Date): Promise<string[]> {
+  const queries = openSource(deps, source)
+  const notes: string[] = []
+  try {
+    for (const entry of source.configuration!.connection_config.embedding_configs) {
+      const tableInfo = await deps.tableInfo.read(queries, entry.table, now)
+      const problem = tableInfo && (await longTextsProblem(queries, source, entry, tableInfo))
+      if (problem) notes.push(problem.text)
+    }
+  } catch {
+    return notes
+  }
+  return notes
 }
