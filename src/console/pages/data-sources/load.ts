@@ -66,6 +66,8 @@ async function show(c: PageContext, refused?: Refused) {
     readLoad(c),
     sessionOf(c).call(showDataSource, { source_id: sourceIdFrom(c) }),
   ])
+  // A sync of files has its place beside what it is for.
+  if (load.format === 'documents') return c.redirect(tabPath(load.source_id, 'documents'), 302)
   const isUploaded = load.state === 'uploading' && load.received === load.bytes
   return page(c, {
     title: load.filename || 'Load',

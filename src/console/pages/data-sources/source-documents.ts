@@ -115,10 +115,8 @@ const uploadCard = (c: PageContext, source: Source, problem: ServiceError | unde
     action: tabPath(source.source_id, 'documents'),
     problem,
     isUpload: true,
-    fields: html`<div class="question-parts">
-        ${fileField('folder', 'A folder', html`webkitdirectory`, 'With the folders in it.')}
+    fields: html`${fileField('folder', 'A folder', html`webkitdirectory`, 'With the folders in it.')}
         ${fileField('files', 'Or files, or a zip archive', html`accept=".zip,${DOCUMENT_EXTENSIONS.replaceAll(' ', '')}"`, `${DOCUMENT_EXTENSIONS}, or a .zip of them.`)}
-      </div>
       ${choice('checkbox', 'keep', 'true', true, 'Keep documents that are not among them', 'Otherwise they are removed; for seven days that can be undone.')}
       <progress class="load-progress" data-upload-progress hidden max="100" aria-label="Upload"></progress>`,
     submit: 'Upload',
