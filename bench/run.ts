@@ -5,6 +5,7 @@ import { client } from './client.ts'
 import { coldStart } from './cold-start.ts'
 import { consolePages } from './console.ts'
 import { connector, mcpCall } from './connector.ts'
+import { documents } from './documents.ts'
 import { embeddings } from './embeddings.ts'
 import { failover } from './failover.ts'
 import { gateway } from './gateway.ts'
@@ -20,6 +21,7 @@ import { replicas } from './replicas.ts'
 import { rest } from './rest.ts'
 import { here, readResults, resultsOf, withResults, writeResults } from './results.ts'
 import { scifact } from './scifact.ts'
+import { scifactDocuments } from './scifact-documents.ts'
 import { isSmall } from './sizes.ts'
 import { underLoad } from './under-load.ts'
 import { workload } from './workload.ts'
@@ -37,10 +39,12 @@ const BENCHES: Record<string, () => Promise<string[]>> = {
   memory,
   rest,
   embeddings,
+  documents,
   question,
   'question-memory': questionMemory,
   recall,
   scifact,
+  'scifact-documents': scifactDocuments,
   notifications,
   apps,
   maintenance,

@@ -12,19 +12,24 @@ import { file, inTemporaryFolder } from './programs.ts'
 import { knownVectors, makeSource, startSourceSystem, type SourceSystem } from './source-system.ts'
 import { p50, timed } from './timing.ts'
 
-const FOLDER = process.env['SCIFACT_DIR'] ?? file('../../shared/data/scifact')
+export const FOLDER = process.env['SCIFACT_DIR'] ?? file('../../shared/data/scifact')
 /** BM25 on the same files. */
 const BM25 = 0.669
 const WORDS = 0.66
 const HYBRID = 0.725
 /** Between the service and brute force. */
 const APART_MAX = 0.005
-const HITS = 10
+export const HITS = 10
 const BUCKETS = 10
 
-type Doc = { readonly id: string; readonly title: string; readonly text: string; readonly bucket: number }
-type Claim = { readonly text: string; readonly relevant: ReadonlySet<string>; readonly half: Half }
-type Ranking = (claim: Claim, bucket?: number) => Promise<readonly string[]>
+export type Doc = {
+  readonly id: string
+  readonly title: string
+  readonly text: string
+  readonly bucket: number
+}
+export type Claim = { readonly text: string; readonly relevant: ReadonlySet<string>; readonly half: Half }
+export type Ranking = (claim: Claim, bucket?: number) => Promise<readonly string[]>
 
 export const scifact = async () => {
   if (!existsSync(join(FOLDER, 'corpus.jsonl'))) {
@@ -89,7 +94,7 @@ type Judged = { readonly ndcg: number; readonly ms: readonly number[] } & Readon
 type Half = 'chosen on' | 'held out'
 type Narrowed = Claim & { readonly bucket?: number }
 
-async function judge(claims: readonly Narrowed[], rank: Ranking): Promise<Judged> {
+export async function judge(claims: readonly Narrowed[], rank: Ranking): Promise<Judged> {
   const ms: number[] = []
   const seen: Record<Half, number[]> = { 'chosen on': [], 'held out': [] }
   for (const claim of claims) {
@@ -128,7 +133,7 @@ function narrowed(claims: readonly Claim[], docs: readonly Doc[]): Narrowed[] {
   })
 }
 
-const through =
+export const through =
   ({ call }: SourceSystem, target: 'meaning' | 'both'): Ranking =>
   async ({ text }, bucket) => {
     const filters = bucket === undefined ? {} : { bucket }
@@ -213,12 +218,12 @@ const entryOf = (label: 'meaning' | 'both'): SearchEntry => ({
   ...(label === 'both' && { hybrid: true, text_search_column: 'words' }),
 })
 
-const CONFIGURATION = {
+export const CONFIGURATION = {
   connection_config: { embedding_configs: [entryOf('meaning'), entryOf('both')] },
   filter_schema: { bucket: 'number' as const },
 }
 
-async function fill(
+export async function fill(
   sql: postgres.Sql,
   docs: readonly Doc[],
   vectors: ReadonlyMap<string, Float32Array>,
@@ -243,7 +248,7 @@ async function fill(
   await sql.unsafe('analyze docs')
 }
 
-const textOf = ({ title, text }: Doc): string => `${title} ${text}`
+export const textOf = ({ title, text }: Doc): string => `${title} ${text}`
 
 const readLines = <Line>(name: string): Line[] =>
   readFileSync(join(FOLDER, name), 'utf8')
@@ -251,7 +256,7 @@ const readLines = <Line>(name: string): Line[] =>
     .split('\n')
     .map((line) => JSON.parse(line) as Line)
 
-const readDocs = (): Doc[] =>
+export const readDocs = (): Doc[] =>
   readLines<{ _id: string; title: string; text: string }>('corpus.jsonl').map(({ _id, title, text }) => ({
     id: _id,
     title,
@@ -259,7 +264,7 @@ const readDocs = (): Doc[] =>
     bucket: Number(_id) % BUCKETS,
   }))
 
-function readClaims(): Claim[] {
+export function readClaims(): Claim[] {
   const [, ...judgments] = readFileSync(join(FOLDER, 'qrels/test.tsv'), 'utf8').trim().split('\n')
   const relevant = Map.groupBy(
     judgments.map((line) => line.split('\t')),

@@ -1,0 +1,135 @@
+/** Forty ordinary and forty hostile files of all formats in one sync: what can be read is found, and a bad file costs that file. */
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createDocumentReader } from '../../src/adapters/documents/index.ts'
+import { readDocuments } from '../../src/cli/documents/read-folder.ts'
+import {
+  fetchDataSourceRow,
+  queryDataSource,
+  setDataSourceExposure,
+  setDataSourceState,
+} from '../../src/contracts/data-sources.ts'
+import { createDocuments, syncDocuments } from '../../src/contracts/documents.ts'
+import { startWithDatabases, type SystemWithDatabases } from '../support/data-sources.ts'
+import { hostileFiles, ordinaryFiles } from '../support/document-corpus.ts'
+import { contentOf, listOf, syncFiles, uploadMissing } from '../support/documents.ts'
+import { takeLoadSteps } from '../support/loads.ts'
+import { makeOrganization, type Org } from '../support/make.ts'
+
+const PATIENCE_MS = 10 * 60_000
+let system: SystemWithDatabases
+let org: Org
+const folders: string[] = []
+beforeAll(async () => {
+  system = await startWithDatabases({ QUESTIONS_PER_MINUTE: '1000' })
+  org = await makeOrganization(system)
+}, 120_000)
+afterAll(async () => {
+  await system?.stop()
+  await Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true })))
+})
+
+/** Our own sentences, so that nothing of a file is told in one. */
+const SENTENCES =
+  /^(It is (broken|protected|empty|not text)|Its (text|tags)|It has more|There is no text|It becomes too large|It takes (too long|more memory)|Files of this kind)[\w ,:'-]*\.?( (Save|Divide)[\w -]*\.)?$/
+
+test(
+  'every hostile file ends with a sentence of ours, or is read; and the next one is read as ever',
+  async () => {
+    const reader = createDocumentReader()
+    const hostile = hostileFiles()
+    expect(hostile.length).toBeGreaterThanOrEqual(40)
+    try {
+      for (const { path, content } of hostile) {
+        const read = await reader.readDocument('org', { path, content: Buffer.from(content) })
+        if ('problem' in read) expect([path, read.problem]).toEqual([path, expect.stringMatching(SENTENCES)])
+        const next = await reader.readDocument('org', { path: 'a.txt', content: Buffer.from('as ever') })
+        expect([path, next]).toMatchObject([path, { passages: [{ text: 'as ever' }] }])
+      }
+    } finally {
+      await reader.close()
+    }
+  },
+  PATIENCE_MS,
+)
+
+test(
+  'all of them in one sync: each ordinary file is found by its word, cited and opened there',
+  async () => {
+    const name = 'corpus'
+    const source_id = `db_${name}`
+    const { call } = org.owner
+    await call(createDocuments, { name, model: 'toy-3' })
+    await call(setDataSourceState, { source_id, enabled: true })
+    await call(setDataSourceExposure, { source_id, exposed: true })
+    const ordinary = ordinaryFiles()
+    expect(ordinary.length).toBeGreaterThanOrEqual(40)
+    const files = Object.fromEntries(
+      [...hostileFiles(), ...ordinary].map(({ path, content }) => [path, content] as const),
+    )
+    const { load, held } = await syncFiles(system, call, name, files)
+    expect(load).toMatchObject({ state: 'succeeded' })
+    expect(held.left_out.filter(({ path }) => path.startsWith('ordinary/'))).toEqual([])
+    expect(held.left_out_count).toBeGreaterThan(20)
+    for (const { reason } of held.left_out) expect(reason).toMatch(SENTENCES)
+    for (const { path, word } of ordinary) {
+      const { results } = await call(queryDataSource, { source_id, query: `[0,0,1] ${word}`, top_k: 3 })
+      const hit = results.find(({ metadata }) => metadata['path'] === path)
+      expect([path, hit?.matched]).toEqual([path, expect.arrayContaining([word])])
+      const handle = new URL(hit!.url!).pathname.split('/').at(-1)!
+      const fetched = await call(fetchDataSourceRow, { source_id, handle })
+      expect(fetched.hit.metadata['passage']).toContain(word)
+    }
+    // Once more it is the same, also of those that could not be read.
+    expect(await syncFiles(system, call, name, files)).toMatchObject({ sync: null })
+  },
+  PATIENCE_MS,
+)
+
+test(
+  'a document that changes while it is sent, and another sync meanwhile, publish nothing of it',
+  async () => {
+    const name = 'moving'
+    const { call } = org.owner
+    await call(createDocuments, { name, model: 'toy-3' })
+    const { held } = await syncFiles(system, call, name, { 'a.md': 'first [1,0,0]' })
+    const files = { 'a.md': 'second [1,0,0]' }
+    const { sync, missing } = await call(syncDocuments, { name, files: listOf(files) })
+    await expect(
+      call(syncDocuments, { name, files: listOf({ 'a.md': 'third [1,0,0]' }) }),
+    ).rejects.toMatchObject({ code: 'RATE_LIMITED', message: expect.stringContaining('is under way') })
+    await uploadMissing(call, sync!, contentOf({ 'a.md': 'SECOND [1,0,0]' }, missing))
+    await takeLoadSteps(system)
+    const after = await syncFiles(system, call, name, { 'a.md': 'first [1,0,0]' })
+    expect(after).toMatchObject({ sync: null, held: { version: held.version, passages: 1 } })
+  },
+  PATIENCE_MS,
+)
+
+test(
+  'a hundred thousand tiny files are refused with a sentence, by the client and by the server',
+  async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'svc-tiny-'))
+    folders.push(folder)
+    for (let at = 0; at < 100; at++) {
+      await mkdir(join(folder, String(at)))
+      await Promise.all(
+        Array.from({ length: 1_000 }, (_, n) => writeFile(join(folder, String(at), `${n}.txt`), 'x')),
+      )
+    }
+    await expect(readDocuments(folder)).rejects.toMatchObject({
+      message: expect.stringContaining('There are more than 20,000 documents'),
+    })
+    const files = Array.from({ length: 100_000 }, (_, at) => ({
+      path: `${at}.txt`,
+      sha256: 'a'.repeat(64),
+      bytes: 1,
+    }))
+    await expect(org.owner.call(syncDocuments, { name: 'corpus', files })).rejects.toMatchObject({
+      code: expect.stringMatching(/^(TOO_LARGE|INVALID_REQUEST)$/),
+    })
+  },
+  PATIENCE_MS,
+)

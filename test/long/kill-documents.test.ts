@@ -1,0 +1,227 @@
+/**
+ * A sync of documents, or its undoing, that is killed at any moment: its client, the server, or both, in every phase. Whoever
+ * looks meanwhile finds one version or the other, whole; in the end it is the one that was asked for.
+ */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Call } from '../../src/client/http-client.ts'
+import { removeDatabase } from '../../src/contracts/databases.ts'
+import { createDocuments, showDocuments, undoDocuments } from '../../src/contracts/documents.ts'
+import { listLoads, type LoadPhase, type LoadState } from '../../src/contracts/loads.ts'
+import { freePort } from '../support/free-port.ts'
+import { firstWordsIn, migratedFolder, processes, type ServerProcess } from '../support/process.ts'
+
+const PATIENCE_MS = 15 * 60_000
+const CLIENT = fileURLToPath(new URL('../../bin/svc', import.meta.url))
+
+const own = processes()
+let model: Server
+let setting: string
+
+/** Answers slowly enough that a kill comes in between. */
+beforeAll(async () => {
+  model = createServer((request, response) => {
+    let body = ''
+    request.setEncoding('utf8').on('data', (part: string) => void (body += part))
+    request.once('end', () => {
+      const { input } = JSON.parse(body) as { input: string | string[] }
+      const data = [input].flat().map((_, index) => ({ index, embedding: [1, 0, 0] }))
+      const answer = JSON.stringify({ data })
+      setTimeout(() => response.writeHead(200, { 'content-type': 'application/json' }).end(answer), 40)
+    })
+  }).listen(0, '127.0.0.1')
+  await new Promise((resolve) => model.once('listening', resolve))
+  const { port } = model.address() as AddressInfo
+  setting = JSON.stringify({ slow: { url: `http://127.0.0.1:${port}/v1`, dimensions: 3, bulk: true } })
+})
+afterAll(async () => {
+  await own.cleanUp()
+  model?.closeAllConnections()
+  model?.close()
+})
+
+type Moment = LoadState | LoadPhase
+type Kill = { readonly at: Moment; readonly who: 'client' | 'server' | 'both' }
+const ORDER: readonly Moment[] = ['uploading', 'reading', 'embedding', 'finishing', 'succeeded']
+/** A killed server is waited for until its lease is over: each costs half a minute. */
+const KILLS: readonly Kill[] = [
+  { at: 'uploading', who: 'client' },
+  { at: 'uploading', who: 'both' },
+  { at: 'reading', who: 'server' },
+  { at: 'embedding', who: 'both' },
+  { at: 'embedding', who: 'server' },
+  { at: 'finishing', who: 'server' },
+]
+
+const SERVER = process.env['TEST_PGVECTOR_URL']
+const PLACES = ['embedded', ...(SERVER ? [SERVER] : [])]
+
+/** Different numbers of both, so that a mixture would have others. */
+const VERSIONS = {
+  first: { documents: 300, passages: 300 },
+  second: { documents: 400, passages: 800 },
+} as const
+type Version = keyof typeof VERSIONS
+
+async function writeFolder(folder: string, version: Version): Promise<string> {
+  const { documents, passages } = VERSIONS[version]
+  await rm(folder, { recursive: true, force: true })
+  await mkdir(folder, { recursive: true })
+  for (let at = 0; at < documents; at++) {
+    const sections = Array.from(
+      { length: passages / documents },
+      (_, section) => `## Section ${section}\n\n${`Edition ${version} of ${at}. `.repeat(30)}\n`,
+    )
+    await writeFile(join(folder, `page-${at}.md`), `# Page ${at}\n\n${sections.join('\n')}`)
+  }
+  return folder
+}
+
+async function begin(place: string) {
+  const SVC_DATA_DIR = await migratedFolder(own)
+  const env = {
+    SVC_DATA_DIR,
+    PORT: String(await freePort()),
+    SVC_ORG: 'Kill',
+    EMBEDDING_MODELS: setting,
+    MANAGED_DATABASE_URL: place,
+  }
+  let server = await own.start({ env })
+  const { token } = await firstWordsIn(server)
+  const call: Call = (operation, input) => server.as({ token })(operation, input)
+  await call(createDocuments, { name: 'pages', model: 'slow' })
+  return {
+    call,
+    token,
+    server: () => server,
+    async kill() {
+      await server.stop('SIGKILL')
+      server = await own.start({ env })
+    },
+  }
+}
+type Running = Awaited<ReturnType<typeof begin>>
+
+/** Looks until it is told to stop, and remembers everything that it has seen. */
+function watch({ call }: Running) {
+  const seen = new Set<string>()
+  let isOver = false
+  const looking = (async () => {
+    while (!isOver) {
+      const held = await call(showDocuments, { name: 'pages' }).catch(() => undefined)
+      if (held) seen.add(`${held.documents} documents, ${held.passages} passages`)
+      await sleep(100)
+    }
+  })()
+  return async () => {
+    isOver = true
+    await looking
+    return [...seen]
+  }
+}
+const told = ({ documents, passages }: { documents: number; passages: number }): string =>
+  `${documents} documents, ${passages} passages`
+
+/** Syncs the folder while both are killed. */
+async function syncKilled(system: Running, folder: string, kills: readonly Kill[]): Promise<void> {
+  const known = (await system.call(listLoads, { name: 'pages' })).loads.length
+  const place = async () => {
+    const { loads } = await system.call(listLoads, { name: 'pages' })
+    const [load] = loads.length > known ? loads : []
+    return load ? ORDER.indexOf(load.phase ?? load.state) : -1
+  }
+  const start = () => startClient(system.server(), system.token, ['docs', 'sync', 'pages', folder])
+  let client = start()
+  for (const { at, who } of kills) {
+    await until(client, async () => (await place()) >= ORDER.indexOf(at))
+    await sleep(Math.random() * 100)
+    if (who !== 'server') await kill(client)
+    if (who !== 'client') await system.kill()
+    await kill(client)
+    if ((await place()) === ORDER.indexOf('succeeded')) break
+    client = start()
+  }
+  await until(client, async () => (await place()) === ORDER.indexOf('succeeded'))
+  await kill(client)
+}
+
+test.each(PLACES)(
+  'killed again and again, client and server, one version or the other is there (%#)',
+  async (place) => {
+    const system = await begin(place)
+    try {
+      const folder = join(await own.newFolder(), 'pages')
+      await syncKilled(system, await writeFolder(folder, 'first'), [])
+      const stop = watch(system)
+      await syncKilled(system, await writeFolder(folder, 'second'), KILLS)
+      const after = await system.call(showDocuments, { name: 'pages' })
+      expect(after).toMatchObject({ ...VERSIONS.second, version: 2 })
+      expect((await stop()).toSorted()).toEqual([told(VERSIONS.first), told(VERSIONS.second)])
+
+      // Undone while the server is killed: done or not done, and once more it is the other one.
+      const stopUndoing = watch(system)
+      for (let at = 0; at < UNDOINGS; at++) {
+        const { version } = await system.call(showDocuments, { name: 'pages' })
+        const undoing = system.call(undoDocuments, { name: 'pages', version }).catch(() => undefined)
+        await sleep(Math.random() * 250)
+        await system.kill()
+        await undoing
+        const held = await system.call(showDocuments, { name: 'pages' })
+        expect([version, version + 1]).toContain(held.version)
+        const shown: Version = held.version % 2 === 0 ? 'second' : 'first'
+        expect(told(held)).toBe(told(VERSIONS[shown]))
+      }
+      const seen = await stopUndoing()
+      expect(seen.filter((one) => !Object.values(VERSIONS).map(told).includes(one))).toEqual([])
+      // And the next sync finds all as it should be.
+      await syncKilled(system, await writeFolder(folder, 'first'), [])
+      expect(await system.call(showDocuments, { name: 'pages' })).toMatchObject(VERSIONS.first)
+    } finally {
+      await system.call(removeDatabase, { name: 'pages', confirm: 'pages' })
+    }
+  },
+  PATIENCE_MS,
+)
+
+const UNDOINGS = 4
+
+type RunningClient = {
+  readonly process: ChildProcess
+  readonly exited: Promise<number | null>
+  words: string
+}
+
+function startClient(server: ServerProcess, token: string, args: readonly string[]): RunningClient {
+  const child = spawn(process.execPath, [CLIENT, ...args], {
+    env: { PATH: process.env['PATH'] ?? '', SVC_API_URL: server.origin, SVC_API_KEY: token },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const running: RunningClient = {
+    process: child,
+    words: '',
+    exited: new Promise((resolve) => child.once('exit', (code) => resolve(code))),
+  }
+  const hear = (text: string) => void (running.words += text)
+  child.stdout.setEncoding('utf8').on('data', hear)
+  child.stderr.setEncoding('utf8').on('data', hear)
+  return running
+}
+
+async function kill({ process: child, exited }: RunningClient): Promise<void> {
+  if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+  await exited
+}
+
+async function until(client: RunningClient, isSo: () => Promise<boolean>): Promise<void> {
+  const end = performance.now() + 240_000
+  while (!(await isSo().catch(() => false))) {
+    if (performance.now() > end) throw new Error(`it did not come to that: ${client.words}`)
+    await sleep(20)
+  }
+}
