@@ -52,7 +52,9 @@ export const scifactDocuments = async () => {
   }
   const docs = chosen(readDocs(), readClaims())
   const known = new Set(docs.map(({ id }) => id))
-  const claims = readClaims().filter(({ relevant }) => relevant.size > 0 && relevant.isSubsetOf(known))
+  const claims = readClaims().filter(
+    ({ relevant }) => relevant.size > 0 && [...relevant].every((id) => known.has(id)),
+  )
   const volumes = joined(docs)
   const texts = [...claims.map(({ text }) => text), ...docs.map(textOf), ...(await passageTexts(volumes))]
   const vectors = await vectorsOf(texts)

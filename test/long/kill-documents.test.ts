@@ -17,7 +17,7 @@ import { listLoads, type LoadPhase, type LoadState } from '../../src/contracts/l
 import { freePort } from '../support/free-port.ts'
 import { firstWordsIn, migratedFolder, processes, type ServerProcess } from '../support/process.ts'
 
-const PATIENCE_MS = 15 * 60_000
+const PATIENCE_MS = 25 * 60_000
 const CLIENT = fileURLToPath(new URL('../../bin/svc', import.meta.url))
 
 const own = processes()
