@@ -55,7 +55,7 @@ You act as the user who connected you, or as a machine agent, with that role, wi
 | who you act for, questions left, hidden tools | \`whoami\` |
 
 1. Ask in plain language, one thing at a time. Search is semantic, not by keywords.
-2. Filters match exactly, on the columns that \`datasource_list\` names: all must match, an array matches any of its values.
+2. Filters match the columns that \`datasource_list\` names: all must match, an array matches any of its values, \`{"gte": 10, "lt": 20}\` is a range.
 3. \`top_k\` is 1 to ${HITS_MAX}, default ${HITS_DEFAULT}. \`_score\`: higher is better.
 4. Answer from the rows only. Cite the \`url\`, or source, \`title\` and \`id\`. Tell the user when the rows do not answer.
 

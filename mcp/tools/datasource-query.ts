@@ -4,20 +4,24 @@ import { queryDataSource, type Hit } from '../../src/contracts/data-sources.ts'
 import { notFound } from '../../src/contracts/errors.ts'
 import { tool, hidePattern } from '../tool.ts'
 
-const { source_id, query, filters, top_k, target } = queryDataSource.input.shape
+const { source_id, query, top_k, target } = queryDataSource.input.shape
 
 export const datasourceQuery = tool({
   name: 'datasource_query',
   resource: 'platform',
   title: 'Query a data source',
   description:
-    'Semantic search in one data source. Filters are exact matches on filterable columns: all must match, ' +
-    'an array matches any of its values.',
+    'Semantic search in one data source. Filters on filterable columns must all match; ' +
+    'an array matches any of its values, a range compares numbers, dates (2026-03-01) and texts.',
   operations: [queryDataSource],
   input: z.strictObject({
     source_id: hidePattern(source_id).describe('An id from datasource_list, like db_orders.'),
     query: query.describe('The question.'),
-    filters: filters.describe('Column to value, or to an array of values.'),
+    // As a schema it would cost a model more than these words do; the gateway reads it strictly.
+    filters: z
+      .record(z.string(), z.unknown())
+      .default({})
+      .describe('Column to value, to an array of values, or to a range like {"gte": 10, "lt": 20}.'),
     top_k,
     target: target.describe('Label of one search target.'),
   }),
@@ -27,7 +31,8 @@ export const datasourceQuery = tool({
     // A source that the URL leaves out answers exactly like one that does not exist.
     if (sources && !sources.has(question.source_id)) throw notFound()
     // The core has limited the size of this answer; it only gets smaller here.
-    const answer = await call(queryDataSource, question)
+    const filters = question.filters as z.input<typeof queryDataSource.input>['filters']
+    const answer = await call(queryDataSource, { ...question, filters })
     return { ...answer, results: answer.results.map(withRoundedScore) }
   },
 })

@@ -264,6 +264,10 @@ function fieldOf({ input }: Operation, key: string) {
 
 const isPairs = ({ type, properties }: Json): boolean => type === 'object' && properties === undefined
 
+/** Values that may be objects are ranges. */
+const hasRanges = ({ additionalProperties }: Json): boolean =>
+  (additionalProperties as Json | undefined)?.anyOf?.some(({ type }) => type === 'object') ?? false
+
 /** Of an id. */
 const prefixOf = ({ pattern = '' }: Json): string | undefined => /^\^(\w+)_\[/.exec(pattern)?.[1]
 
@@ -278,7 +282,7 @@ function readingOf(operation: Operation, key: string): { as?: Reading; [limit: s
   if (value.type === 'integer' || value.type === 'number')
     return { as: 'number', min: value.minimum, max: value.maximum }
   if (value.format === 'date-time') return { as: ago ? 'ago' : 'time' }
-  if (isPairs(value)) return { as: 'pairs', example: texts.example }
+  if (isPairs(value)) return { as: hasRanges(value) ? 'filters' : 'pairs', example: texts.example }
   return isNullable ? { as: 'nullable' } : {}
 }
 

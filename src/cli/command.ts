@@ -51,6 +51,7 @@ export type Reading =
   | 'time'
   | 'ago'
   | 'pairs'
+  | 'filters'
   | 'nullable'
   | 'name'
   | 'stdin'

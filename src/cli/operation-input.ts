@@ -84,6 +84,7 @@ const shownName = (part: Argument | Option): string => ('long' in part ? `--${pa
 
 function readNow(part: Argument | Option, given: string | readonly string[]): unknown {
   if (part.as === 'pairs') return pairsFrom(part as Option, [given].flat())
+  if (part.as === 'filters') return filtersFrom(part as Option, [given].flat())
   if (typeof given !== 'string') return given
   const name = shownName(part)
   if (part.as === 'number') return countFrom(name, given, part.max, part.min)
@@ -92,15 +93,12 @@ function readNow(part: Argument | Option, given: string | readonly string[]): un
   return part.as === 'nullable' && given === '' ? null : given
 }
 
-/** `--filter team=people --filter team=sales` is one name with two values. They are sent as text; the server knows the types. */
-function pairsFrom({ long, value, example }: Option, given: readonly string[]): Values {
+/** `--claim a=1 --claim a=2` is one name with two values. They are sent as text; the server knows the types. */
+function pairsFrom(option: Option, given: readonly string[]): Values {
   const pairs = new Map<string, string[]>()
   for (const pair of given) {
     const at = pair.indexOf('=')
-    if (at < 1) {
-      const hint = example === undefined ? `Use --${long} ${value}` : `Write it as ${example}`
-      throw usageError(`Invalid value for --${long}: ${pair}`, hint)
-    }
+    if (at < 1) throw invalidPair(option, pair)
     const name = pair.slice(0, at)
     pairs.set(name, [...(pairs.get(name) ?? []), pair.slice(at + 1)])
   }
@@ -108,6 +106,40 @@ function pairsFrom({ long, value, example }: Option, given: readonly string[]): 
     [...pairs].map(([name, values]) => [name, values.length === 1 ? values[0]! : values]),
   )
 }
+
+const RANGE_ENDS: Readonly<Record<string, string>> = { '<': 'lt', '<=': 'lte', '>': 'gt', '>=': 'gte' }
+
+/** The first of these ends the name: `year=2026`, `price<100`, `since>=2026-03-01`. Two ends of a column are one range. */
+function filtersFrom(option: Option, given: readonly string[]): Values {
+  const ranges = new Map<string, Record<string, string>>()
+  const matches: string[] = []
+  for (const pair of given) {
+    const [, name, sign = '', value = ''] = /^([^<>=]+)(<=|>=|<|>|=)(.*)$/s.exec(pair) ?? []
+    if (name === undefined) throw invalidPair(option, pair)
+    const end = RANGE_ENDS[sign]
+    if (end === undefined) {
+      matches.push(pair)
+      continue
+    }
+    const range = ranges.get(name) ?? {}
+    if (Object.hasOwn(range, end)) {
+      throw usageError(`--${option.long} has ${name}${sign} twice`, 'Remove one of them')
+    }
+    ranges.set(name, { ...range, [end]: value })
+  }
+  const pairs = pairsFrom(option, matches)
+  const both = [...ranges.keys()].find((name) => Object.hasOwn(pairs, name))
+  if (both !== undefined) {
+    throw usageError(`--${option.long} has a value and a range of ${both}`, 'Remove one of them')
+  }
+  return { ...pairs, ...Object.fromEntries(ranges) }
+}
+
+const invalidPair = ({ long, value, example }: Option, pair: string) =>
+  usageError(
+    `Invalid value for --${long}: ${pair}`,
+    example === undefined ? `Use --${long} ${value}` : `Write it as ${example}`,
+  )
 
 async function readLater(
   ctx: CommandContext,

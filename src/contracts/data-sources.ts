@@ -78,7 +78,7 @@ export const SearchEntry = z.strictObject({
 })
 export type SearchEntry = z.output<typeof SearchEntry>
 
-export const FILTER_TYPES = ['string', 'number', 'boolean'] as const
+export const FILTER_TYPES = ['string', 'number', 'boolean', 'date'] as const
 export type FilterType = (typeof FILTER_TYPES)[number]
 export const FilterSchema = z
   .record(Name, z.enum(FILTER_TYPES))
@@ -332,6 +332,12 @@ export const listAskableDataSources = reading({
 })
 
 const FilterValue = z.union([z.string(), z.number(), z.boolean()])
+
+/** The ends of a range: before, up to, after, from. */
+export const RANGE_ENDS = ['lt', 'lte', 'gt', 'gte'] as const
+export type RangeEnd = (typeof RANGE_ENDS)[number]
+const RangeValue = z.union([z.string(), z.number()]).optional()
+const FilterRange = z.strictObject({ lt: RangeValue, lte: RangeValue, gt: RangeValue, gte: RangeValue })
 const hits = (max: number) => field(z.int().min(1).max(max), { client: 'Number of hits' })
 
 const HitPassage = z.object({
@@ -415,17 +421,19 @@ export const queryDataSource = reading({
       z
         .record(
           z.string(),
-          z.union([FilterValue, z.array(FilterValue).min(1).max(FILTER_VALUES_MAX)], {
-            error: `must be text, a number, true or false, or a list of 1 to ${FILTER_VALUES_MAX} of them`,
+          z.union([FilterValue, z.array(FilterValue).min(1).max(FILTER_VALUES_MAX), FilterRange], {
+            error: `must be text, a number, true or false, a list of 1 to ${FILTER_VALUES_MAX} of them, or a range such as {"gte": 10, "lt": 20}`,
           }),
         )
         .default({})
-        .describe('Column to value, or to an array of values to match any of.'),
+        .describe(
+          'Column to value, to an array of values to match any of, or to a range `{lt, lte, gt, gte}` of numbers, dates or texts. A column that holds lists matches when one of its values does.',
+        ),
       {
         client: {
           flag: 'filter',
           value: 'column=value',
-          summary: 'Exact match; repeat a column to match any of its values',
+          summary: 'Exact match, or a range with <, <=, > or >=; repeat a column to match any of its values',
         },
       },
     ),
@@ -446,6 +454,7 @@ export const queryDataSource = reading({
     examples: [
       'svc datasource query db_handbook "How many days of holiday do I have?"',
       'svc datasource query db_handbook "parental leave" --filter team=people --filter year=2026 -o json',
+      'svc datasource query db_products "a light tent" --filter "price<300" --filter "since>=2026-03-01"',
       'svc datasource query db_products "a quiet keyboard" --top-k 3 --target products',
     ],
   },

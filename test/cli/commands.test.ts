@@ -268,6 +268,8 @@ const ROWS: Row[] = [
   ['datasource query .. "is there anything?"', 4, /Not found/],
   ['datasource query db_sample tents --filter color=red', 5, /Cannot filter on "color"/],
   ['datasource query db_sample tents --filter color', 5, /--filter column=value/],
+  ['datasource query db_sample tents --filter price<1 --filter price<2', 5, /has price< twice/],
+  ['datasource query db_sample tents --filter price<1 --filter price=2', 5, /a value and a range of price/],
   ['datasource query db_sample tents --top-k 21', 5, /from 1 to 20/],
   ['datasource query db_sample tents --target nothing', 5, /error: /],
   ['datasource search tents -o table', 0, /^SOURCE +TITLE[^]*\ndb_sample /],

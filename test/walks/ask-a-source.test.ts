@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import type * as z from 'zod'
 import {
   fetchDataSourceRow,
   listAskableDataSources,
@@ -43,6 +44,13 @@ insert into things values
   ('1', 'one', 'red', 'x', 'ab', '${UUID}', 'sad', 1, 2020, 9007199254740991, 0.1, 0.1, 12.50, true, '2026-01-31', '[1,0,0]'),
   ('2', 'two', 'it''s "{red}", \\', 'y', 'cd', null, 'it''s "ok"', -1, 2021, 1, 2.5, 1e-7, 0.000000001, false, '2026-02-01', '[1,1,0]'),
   ('3', 'three', '2020', 'x', 'ab', null, 'happy', 1, 2020, 2, 3, 3, 3, null, null, '[0,1,0]');
+
+alter table things add on_day date, add at timestamptz, add local timestamp, add tags text[], add counts int4[];
+update things set on_day = '2026-03-01', at = '2026-03-01T23:30:00+01:00', local = '2026-03-01 09:30',
+  tags = array['red', 'a "{b}", \\'], counts = array[1, 2] where id = '1';
+update things set on_day = '2026-03-02', at = '2026-03-02T00:00:00.000001Z', local = '2026-03-02', tags = array['blue'],
+  counts = array[2, 3] where id = '2';
+update things set tags = array[]::text[] where id = '3';
 
 create table wide (id text, title text, embedding vector(8));
 insert into wide values ('w1', 'eight', '[1,0,0,0,0,0,0,0]'), ('w2', 'eight too', '[1,1,0,0,0,0,0,0]');
@@ -104,6 +112,11 @@ const CONFIGURATION = configurationOf(
     d: 'number',
     n: 'number',
     b: 'boolean',
+    on_day: 'date',
+    at: 'date',
+    local: 'date',
+    tags: 'string',
+    counts: 'number',
     bucket: 'number',
     'odd $2::text': 'number',
   },
@@ -121,7 +134,7 @@ type Asked = {
   query?: string
   target?: string
   top_k?: number
-  filters?: Record<string, string | number | boolean | (string | number | boolean)[]>
+  filters?: z.input<typeof queryDataSource.input>['filters']
 }
 /** What every hit has besides its row. */
 const CITED = {
@@ -288,6 +301,49 @@ describe('filters', () => {
     [{ b: [true, false] }, '1 2'],
     [{ v: 'x', i4: 2020, b: true }, '1'],
     [{ v: 'x', b: false }, ''],
+    // Ranges of numbers, also where the column cannot hold their ends.
+    [{ i4: { gt: 2020 } }, '2'],
+    [{ i4: { gte: '2020', lt: 2020.5 } }, '1 3'],
+    [{ i4: { gt: 2020.5 } }, '2'],
+    [{ i4: { lte: 2020.5 } }, '1 3'],
+    [{ i2: { lt: 70_000 } }, '1 2 3'],
+    [{ i2: { gt: 70_000 } }, ''],
+    [{ i4: { gt: 2021, lt: 2020 } }, ''],
+    [{ n: { lt: 12.5 } }, '2 3'],
+    [{ n: { lte: 12.5, gt: 0 } }, '1 2 3'],
+    [{ r: { lte: 0.1 } }, '1'],
+    [{ r: { gt: 1e-300 } }, '1 2 3'],
+    [{ r: { lt: 1e-300 } }, ''],
+    [{ r: { gte: -1e-300, lt: 2.5 } }, '1'],
+    [{ d: { lt: 1e-6 } }, '2'],
+    // Of texts, by their characters.
+    [{ s: { lt: '3' } }, '3'],
+    [{ s: { gte: 'r', lt: 's' } }, '1'],
+    [{ day: { gte: '2026-02-01' } }, '2'],
+    [{ e: { lt: 'i' } }, '3'],
+    // Of days and moments.
+    [{ on_day: '2026-03-01' }, '1'],
+    [{ on_day: ['2026-03-01', '2026-03-02', '2025-01-01'] }, '1 2'],
+    [{ on_day: { gte: '2026-03-01' } }, '1 2'],
+    [{ on_day: { gt: '2026-03-01' } }, '2'],
+    [{ on_day: { lte: '2026-03-01' } }, '1'],
+    [{ on_day: { gte: '2026-03-01T12:00' } }, '2'],
+    [{ on_day: '2026-03-01T12:00:00Z' }, ''],
+    [{ at: '2026-03-01' }, '1'],
+    [{ at: ['2026-03-01T22:30:00Z', '2026-03-02'] }, '1 2'],
+    [{ at: { gt: '2026-03-01' } }, '2'],
+    [{ at: { gt: '2026-03-02T00:00:00Z' } }, '2'],
+    [{ at: { gt: '2026-03-02T00:00:00.000001Z' } }, ''],
+    [{ at: { lt: '2026-03-02T00:00:00+00:00' } }, '1'],
+    [{ local: { gte: '2026-03-01T09:30', lt: '2026-03-01T09:31' } }, '1'],
+    // A list matches by one of its values.
+    [{ tags: 'red' }, '1'],
+    [{ tags: ['red', 'blue', 'green'] }, '1 2'],
+    [{ tags: 'a "{b}", \\' }, '1'],
+    [{ counts: 2 }, '1 2'],
+    [{ counts: [3, 4] }, '2'],
+    [{ counts: [3_000_000_000, 1.5] }, ''],
+    [{ counts: 1, i4: { lt: 2021 } }, '1'],
   ])('%j', async (filters, expected) => {
     expect((await idsOf({ target: 'things', filters })).join(' ')).toBe(expected)
   })
@@ -321,6 +377,30 @@ describe('filters', () => {
         'filters.n: must be a number',
         'filters.r: must lie between -2^53 and 2^53',
       ],
+    })
+    await expect(
+      ask({
+        filters: {
+          i4: { gt: 'x' },
+          b: { lt: 'true' },
+          n: { lt: 1, lte: 2 },
+          at: 'now',
+          on_day: { gte: '2026-02-30' },
+        },
+      }),
+    ).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      problems: [
+        'filters.i4.gt: must be a number',
+        'filters.b: must be true or false',
+        'filters.n: must be a range with one of gt and gte, one of lt and lte, or both',
+        'filters.at: must be a date such as 2026-03-01, or a time such as 2026-03-01T09:30:00Z',
+        'filters.on_day.gte: must be a date such as 2026-03-01, or a time such as 2026-03-01T09:30:00Z',
+      ],
+    })
+    await expect(ask({ target: 'things', filters: { tags: { lt: 'x' } } })).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      problems: ['filters.tags: must be a value or a list of values, as the column holds lists'],
     })
   })
 })
@@ -376,6 +456,20 @@ describe('an index on the vectors', () => {
     for (const bucket of [0, 7, 42]) {
       const found = await idsOf({ query: question, target: 'many', filters: { bucket }, top_k: 20 })
       expect(found).toEqual(await nearest(`bucket = ${bucket}`))
+    }
+    for (const [gte, lt] of [
+      [3, 4],
+      [10, 15],
+      [0, 60],
+      [0.5, 99.5],
+    ] as const) {
+      const found = await idsOf({
+        query: question,
+        target: 'many',
+        filters: { bucket: { gte, lt } },
+        top_k: 20,
+      })
+      expect(found).toEqual(await nearest(`bucket >= ${gte} and bucket < ${lt}`))
     }
   })
 
@@ -529,6 +623,9 @@ describe('whatever is sent', () => {
     },
     'no values': { query: 'x', filters: { i4: [] } },
     'a value that is an object': { query: 'x', filters: { i4: { $gt: 1 } } },
+    'a range without ends': { query: 'x', filters: { i4: {} } },
+    'ranges in a list': { query: 'x', filters: { i4: [{ gt: 1 }] } },
+    'a range of lists': { query: 'x', filters: { i4: { gt: [1] } } },
     'a value that is null': { query: 'x', filters: { i4: null } },
     'filters that are an array': { query: 'x', filters: [['i4', 1]] },
     'a filter named __proto__': '{"query":"x","filters":{"__proto__":{"i4":1}}}',

@@ -214,8 +214,11 @@ const filterAdvice = (
       table,
       rows: INDEXED_FILTER_ROWS,
       text: 'Filters on it are faster with',
-      statement: `create index on ${quoteTable(table)} (${quoteIdentifier(name)})`,
+      statement: `create index on ${quoteTable(table)} ${isList(columns.get(name)!) ? 'using gin ' : ''}(${quoteIdentifier(name)})`,
     }))
+
+/** Postgres begins the names of such types with it. */
+const isList = ({ type }: ColumnInfo): boolean => type.startsWith('_')
 
 function entryAdvice(entry: SearchEntry, tableInfo: TableInfo): IndexAdvice[] {
   const advice: IndexAdvice[] = []

@@ -7,7 +7,7 @@ import { requireMember, type MemberPrincipal } from '../principal.ts'
 import { openSource, type SourceRow } from '../databases/index.ts'
 import { findAskable, requireMinimumRole } from './askable-sources.ts'
 import { truncateAnswer } from './truncate-answer.ts'
-import { matchOf } from './filter-columns.ts'
+import { isRange, matchOf } from './filter-columns.ts'
 import { mergeHits } from './merge-hits.ts'
 import { whileCounting } from './question-limits.ts'
 import { readFilters, type ReadFilter } from './read-filters.ts'
@@ -80,10 +80,16 @@ async function requireFilterColumns(
   const tableInfo = await Promise.all(
     tables.map((table) => deps.tableInfo.read(queries, table, deps.clock())),
   )
-  for (const { column: name, type } of filters) {
+  for (const filter of filters) {
+    const { column: name, type } = filter
     const columns = tableInfo.flatMap((table) => table?.columns.get(name) ?? [])
     if (columns.length === 0 || columns.some((column) => !matchOf(type, column))) {
       throw new DatabaseChanged('a filter no longer fits any column')
+    }
+    if (isRange(filter) && columns.some((column) => matchOf(type, column)?.isList)) {
+      throw new ServiceError('INVALID_REQUEST', undefined, {
+        problems: [`filters.${name}: must be a value or a list of values, as the column holds lists`],
+      })
     }
   }
 }

@@ -4,7 +4,7 @@ import type { FilterSchema } from '../../contracts/data-sources.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { readFilters } from './read-filters.ts'
 
-const SCHEMA: FilterSchema = { status: 'string', year: 'number', open: 'boolean' }
+const SCHEMA: FilterSchema = { status: 'string', year: 'number', open: 'boolean', since: 'date' }
 
 function refusal(schema: FilterSchema, given: Record<string, unknown>): ServiceError {
   try {
@@ -17,7 +17,7 @@ function refusal(schema: FilterSchema, given: Record<string, unknown>): ServiceE
 }
 
 const valuesOf = (given: Record<string, unknown>) =>
-  readFilters(SCHEMA, given).flatMap(({ values }) => [...values])
+  readFilters(SCHEMA, given).flatMap((filter) => ('values' in filter ? [...filter.values] : []))
 
 describe('a value of the declared type', () => {
   test('is taken as it is, alone or among others, each once', () => {
@@ -68,13 +68,59 @@ describe('a value of the declared type', () => {
 
 const HALF = '\ud800'
 const REFUSED: Record<string, readonly unknown[]> = {
-  status: [1, true, null, undefined, {}, [[]], [['a']], [], 'a\0', HALF, `a${HALF}b`, ['a', 1]],
+  status: [
+    1,
+    true,
+    null,
+    undefined,
+    {},
+    [{ lt: 'a' }],
+    [[]],
+    [['a']],
+    [],
+    'a\0',
+    HALF,
+    `a${HALF}b`,
+    ['a', 1],
+  ],
   year: [
     ['', ' 1', '1 ', '+1', '01', '.5', '1.', '0x10', '1_000', '1e', '1,5', 'NaN', 'Infinity', '1e400', '١'],
-    [NaN, Infinity, true, null, undefined, {}, [], [[1]], [1, 'x']],
+    [NaN, Infinity, true, null, undefined, {}, [], [[1]], [1, 'x'], [{ lt: 1 }]],
+    [{ eq: 1 }, { lt: 1, lte: 2 }, { gt: 1, gte: 2 }, { lt: 1, ne: 2 }],
+    Object.fromEntries([['__proto__', 1]]),
     ['9007199254740993', 9007199254740992, '-9007199254740992', 1e21, '1e21', '9007199254740992.5'],
   ].flat(),
-  open: ['True', 'TRUE', 'yes', '', ' true', 0, 1, '1', null, undefined, {}, [], [[true]], [true, 'no']],
+  open: [
+    'True',
+    'TRUE',
+    'yes',
+    '',
+    ' true',
+    0,
+    1,
+    '1',
+    null,
+    undefined,
+    {},
+    [],
+    [[true]],
+    [true, 'no'],
+    { lt: true },
+  ],
+  since: [
+    '',
+    'today',
+    '2026-3-1',
+    '2026-02-30',
+    '2026-13-01',
+    '0000-01-01',
+    '2026-03-01T25:00',
+    20260301,
+    null,
+    {},
+    '01.03.2026',
+    ['2026-03-01', 1],
+  ],
 }
 
 describe.each(Object.entries(REFUSED))('for %s', (column, values) => {
@@ -82,7 +128,7 @@ describe.each(Object.entries(REFUSED))('for %s', (column, values) => {
     const error = refusal(SCHEMA, { [column]: value })
     expect(error.code).toBe('INVALID_REQUEST')
     expect(error.problems).toHaveLength(1)
-    expect(error.problems![0]).toMatch(new RegExp(`^filters\\.${column}(\\.\\d)?: must `))
+    expect(error.problems![0]).toMatch(new RegExp(`^filters\\.${column}(\\.\\w+)?: must `))
   })
 })
 
@@ -95,6 +141,47 @@ test('everything that is wrong is said at once', () => {
     'filters.status.1: must be a text',
     'filters.status.2: must not contain half a character',
   ])
+})
+
+describe('a range', () => {
+  const rangeOf = (given: Record<string, unknown>) => readFilters(SCHEMA, given)[0]
+
+  test('has one end or two, of numbers or texts', () => {
+    expect(rangeOf({ year: { gte: '2020', lt: 2026 } })).toEqual({
+      column: 'year',
+      type: 'number',
+      range: { gte: 2020, lt: 2026 },
+    })
+    expect(rangeOf({ status: { gt: '2020' } })).toEqual({
+      column: 'status',
+      type: 'string',
+      range: { gt: '2020' },
+    })
+    expect(refusal(SCHEMA, { year: { gte: 'x', lt: 1e21 } }).problems).toEqual([
+      'filters.year.lt: must lie between -2^53 and 2^53',
+      'filters.year.gte: must be a number',
+    ])
+  })
+
+  test.each([
+    [{ gte: '2026-03-01' }, '2026-03-01T00:00:00Z', undefined],
+    [{ gt: '2026-03-01' }, '2026-03-02T00:00:00Z', undefined],
+    [{ lt: '2026-03-01' }, undefined, '2026-03-01T00:00:00Z'],
+    [{ lte: '2026-03-01' }, undefined, '2026-03-02T00:00:00Z'],
+    [{ gte: '2026-03-01T09:30+02:00', lt: '2026-03-02' }, '2026-03-01T07:30:00Z', '2026-03-02T00:00:00Z'],
+    ['2026-03-01', '2026-03-01T00:00:00Z', '2026-03-02T00:00:00Z'],
+  ])('of days, %j, counts whole days', (given, from, to) => {
+    const filter = rangeOf({ since: given })
+    expect(filter).toMatchObject({
+      type: 'date',
+      spans: [
+        {
+          ...(from && { from: BigInt(Date.parse(from)) * 1000n }),
+          ...(to && { to: BigInt(Date.parse(to)) * 1000n }),
+        },
+      ],
+    })
+  })
 })
 
 describe('an unknown column', () => {

@@ -1,12 +1,32 @@
 /** Reads the filters of a question by the types that the configuration declares. */
-import type { FilterSchema, FilterType } from '../../contracts/data-sources.ts'
+import {
+  RANGE_ENDS,
+  type FilterSchema,
+  type FilterType,
+  type RangeEnd,
+} from '../../contracts/data-sources.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 
-/** One column and the values of which one must match; never empty. */
+/** One column and the values of which one must match, never none; or a range that it lies in, with at least one end. */
 export type ReadFilter =
-  | { readonly column: string; readonly type: 'string'; readonly values: readonly string[] }
-  | { readonly column: string; readonly type: 'number'; readonly values: readonly number[] }
+  | Matching<'string', string>
+  | Matching<'number', number>
   | { readonly column: string; readonly type: 'boolean'; readonly values: readonly boolean[] }
+  | {
+      readonly column: string
+      readonly type: 'date'
+      readonly spans: readonly Span[]
+      readonly isRange: boolean
+    }
+
+type Matching<Type, Value> =
+  | { readonly column: string; readonly type: Type; readonly values: readonly Value[] }
+  | { readonly column: string; readonly type: Type; readonly range: Range<Value> }
+
+export type Range<Value> = Partial<Record<RangeEnd, Value>>
+
+/** Time from `from` on and before `to`, in microseconds since 1970 as the database counts them. A day is as long as it is. */
+export type Span = { readonly from?: bigint; readonly to?: bigint }
 
 export function readFilters(
   schema: FilterSchema,
@@ -25,21 +45,33 @@ export function readFilters(
   return filters
 }
 
-type AddProblem = (problem: string, at?: number) => void
+type AddProblem = (problem: string, at?: number | string) => void
 
 function readFilter(column: string, type: FilterType, input: unknown, addProblem: AddProblem): ReadFilter {
+  const isRange = isObject(input)
   switch (type) {
     case 'string':
-      return { column, type, values: readValues(input, readString, addProblem) }
+      return isRange
+        ? { column, type, range: readRange(input, readString, addProblem) }
+        : { column, type, values: readValues(input, readString, addProblem) }
     case 'number':
-      return { column, type, values: readValues(input, readNumber, addProblem) }
+      return isRange
+        ? { column, type, range: readRange(input, readNumber, addProblem) }
+        : { column, type, values: readValues(input, readNumber, addProblem) }
     case 'boolean':
       return { column, type, values: readValues(input, readBoolean, addProblem) }
+    case 'date':
+      return isRange
+        ? { column, type, isRange, spans: [spanOf(readRange(input, readTime, addProblem))] }
+        : { column, type, isRange, spans: readValues(input, readTime, addProblem) }
   }
 }
 
 /** What a value is, or what is wrong with it. */
 type Reading<T> = { value: T } | { problem: string }
+
+const isObject = (input: unknown): input is Readonly<Record<string, unknown>> =>
+  typeof input === 'object' && input !== null && !Array.isArray(input)
 
 function readValues<T>(input: unknown, read: (value: unknown) => Reading<T>, addProblem: AddProblem): T[] {
   if (Array.isArray(input) && input.length === 0) addProblem('must name at least one value')
@@ -50,6 +82,33 @@ function readValues<T>(input: unknown, read: (value: unknown) => Reading<T>, add
     else addProblem(reading.problem, Array.isArray(input) ? at : undefined)
   }
   return [...values]
+}
+
+/** At most one lower and one upper end: of two, one would say nothing. */
+function readRange<T>(
+  input: Readonly<Record<string, unknown>>,
+  read: (value: unknown) => Reading<T>,
+  addProblem: AddProblem,
+): Range<T> {
+  const given = Object.keys(input)
+  const isOne = (...ends: RangeEnd[]) => ends.filter((end) => given.includes(end)).length < 2
+  if (
+    given.length === 0 ||
+    given.some((end) => !RANGE_ENDS.includes(end as RangeEnd)) ||
+    !isOne('lt', 'lte') ||
+    !isOne('gt', 'gte')
+  ) {
+    addProblem('must be a range with one of gt and gte, one of lt and lte, or both')
+    return {}
+  }
+  const range: Range<T> = {}
+  for (const end of RANGE_ENDS) {
+    if (!Object.hasOwn(input, end)) continue
+    const reading = read(input[end])
+    if ('value' in reading) range[end] = reading.value
+    else addProblem(reading.problem, end)
+  }
+  return range
 }
 
 function readString(value: unknown): Reading<string> {
@@ -69,6 +128,35 @@ function readNumber(value: unknown): Reading<number> {
   // Beyond 2^53 different numbers look alike, and a filter must not match another number.
   if (Math.abs(number) > Number.MAX_SAFE_INTEGER) return { problem: 'must lie between -2^53 and 2^53' }
   return { value: number }
+}
+
+/** A day, or a moment with its offset; without one it is UTC. */
+const TIME = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?(Z|[-+]\d\d:\d\d)?)?$/
+
+const DAY_MICROSECONDS = 86_400_000_000n
+
+function readTime(value: unknown): Reading<Required<Span>> {
+  const problem = 'must be a date such as 2026-03-01, or a time such as 2026-03-01T09:30:00Z'
+  const parts = typeof value === 'string' ? TIME.exec(value) : null
+  if (!parts) return { problem }
+  const [, day = '', minute = '00:00', second = '00', fraction = '', offset = 'Z'] = parts
+  const ms = Date.parse(`${day}T${minute}:${second}${offset}`)
+  // JavaScript takes the 31st of February for a day in March, and Postgres has no year 0.
+  if (Number.isNaN(ms) || day < '0001' || !isDay(day)) return { problem }
+  const from = BigInt(ms) * 1_000n + BigInt(fraction.padEnd(6, '0'))
+  return { value: { from, to: from + (parts[2] === undefined ? DAY_MICROSECONDS : 1n) } }
+}
+
+const isDay = (day: string): boolean => {
+  const ms = Date.parse(`${day}T00:00:00Z`)
+  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(day)
+}
+
+/** After a day is from the next one on; up to a day is to its end. */
+const spanOf = ({ gt, gte, lt, lte }: Range<Required<Span>>): Span => {
+  const from = gt?.to ?? gte?.from
+  const to = lte?.to ?? lt?.from
+  return { ...(from !== undefined && { from }), ...(to !== undefined && { to }) }
 }
 
 function readBoolean(value: unknown): Reading<boolean> {

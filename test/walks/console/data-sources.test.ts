@@ -370,10 +370,16 @@ describe('a question', () => {
   test('goes out with its filters, is answered on the page, and kept in no address and no cookie', async () => {
     const page = await viewer!.open(HANDBOOK)
     const form = page.form('Ask')
-    expect(form.field('filter:year').kind).toBe('number')
+    expect(form.field('from:year').kind).toBe('number')
     expect(form.choices('filter:draft')).toEqual(['', 'true', 'false'])
     const answer = await form
-      .with({ query, 'filter:team': 'People', 'filter:year': '2026', 'filter:draft': 'false' })
+      .with({
+        query,
+        'filter:team': 'People',
+        'from:year': '2026',
+        'to:year': '2026',
+        'filter:draft': 'false',
+      })
       .submit()
     expect([answer.status, answer.headers.get('cache-control')]).toEqual([200, 'no-store'])
     expect(answer.text).toMatch(/1 hit in [\d.]+ m?s/)
@@ -382,7 +388,8 @@ describe('a question', () => {
     expect(answer.form('Ask').values()).toMatchObject({
       query,
       'filter:team': 'People',
-      'filter:year': '2026',
+      'from:year': '2026',
+      'to:year': '2026',
     })
     expect(answer.html).not.toMatch(/href="[^"]*holidays/)
     expect(JSON.stringify(viewer!.walker.jar.all())).not.toContain('holidays')
@@ -400,7 +407,7 @@ describe('a question', () => {
 
   test('that is refused says why, and stays; of a source that was hidden meanwhile only its keepers learn', async () => {
     const form = (await viewer!.open(HANDBOOK)).form('Ask')
-    const refused = await form.with({ query, 'filter:year': 'soon' }).submitUnchecked()
+    const refused = await form.with({ query, 'to:year': 'soon' }).submitUnchecked()
     expect(refused.status).toBe(400)
     expect(refused.notices[0]).toContain('year')
     expect(refused.form('Ask').value('query')).toBe(query)

@@ -51,7 +51,7 @@ function questionForm(c: PageContext, { id, targets, filters }: Askable, asked: 
       html`<fieldset class="question-filters">
         <legend>Filters</legend>
         <div class="question-parts">
-          ${columns.map(([column, type], at) => filterField(`filter-${at}`, column, type, asked ? text(asked.form, fieldOf(column)) : ''))}
+          ${columns.map(([column, type], at) => filterFields(`filter-${at}`, column, type, (name) => (asked ? text(asked.form, name) : '')))}
         </div>
       </fieldset>`
     }
@@ -60,12 +60,17 @@ function questionForm(c: PageContext, { id, targets, filters }: Askable, asked: 
 }
 
 /** A column name is untrusted text: it names the field, but not the element. */
-function filterField(id: string, column: string, type: FilterType, value: string) {
-  const field = { id, name: fieldOf(column), label: column, value }
+function filterFields(id: string, column: string, type: FilterType, valueOf: (name: string) => string) {
+  const field = (name: string, label = column) => ({
+    id: `${id}${name[0]}`,
+    name,
+    label,
+    value: valueOf(name),
+  })
   switch (type) {
     case 'boolean':
       return selectField({
-        ...field,
+        ...field(fieldOf(column)),
         options: [
           { value: '', label: 'Any' },
           { value: 'true', label: 'true' },
@@ -73,22 +78,35 @@ function filterField(id: string, column: string, type: FilterType, value: string
         ],
       })
     case 'number':
-      return inputField({ ...field, type: 'number', autocomplete: 'off' })
+    case 'date': {
+      const kind = { type, autocomplete: 'off' } as const
+      return html`${inputField({ ...field(fromOf(column), `${column} from`), ...kind })}
+      ${inputField({ ...field(toOf(column), `${column} to`), ...kind })}`
+    }
     case 'string':
-      return inputField({ ...field, autocomplete: 'off' })
+      return inputField({ ...field(fieldOf(column)), autocomplete: 'off' })
   }
 }
 
 const fieldOf = (column: string): string => `filter:${column}`
+const fromOf = (column: string): string => `from:${column}`
+const toOf = (column: string): string => `to:${column}`
+
+/** As they were typed: the gateway reads a text as the type of its column, or says why it cannot. */
+function typedFilter(form: FormData, column: string) {
+  const [value, gte, lte] = [fieldOf, fromOf, toOf].map((nameOf) => text(form, nameOf(column)).trim())
+  if (value) return value
+  return gte || lte ? { ...(gte && { gte }), ...(lte && { lte }) } : undefined
+}
 
 export async function runQuery(c: PageContext, source: Askable): Promise<Query> {
   const form = c.get('form')
-  const filters = Object.keys(source.filters)
-    .map((column) => [column, text(form, fieldOf(column)).trim()] as const)
-    .filter(([, value]) => value !== '')
+  const filters = Object.keys(source.filters).flatMap((column) => {
+    const filter = typedFilter(form, column)
+    return filter === undefined ? [] : [[column, filter] as const]
+  })
   const started = performance.now()
   const result = await attempt(() =>
-    // Filters as they were typed: the gateway reads a text as the type of its column, or says why it cannot.
     sessionOf(c).call(queryDataSource, {
       ...ASK.read(form),
       source_id: source.id,
