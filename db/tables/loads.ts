@@ -22,6 +22,20 @@ const count = (name: string) => bigint(name, { mode: 'number' }).notNull().defau
 export type StoredPlan = {
   readonly table: string
   readonly append: boolean
+  /** By the id: rows that are there are changed, others added. */
+  readonly upsert?: boolean | undefined
+  /** What is there goes, and is kept beside it for some days. */
+  readonly replace?: boolean | undefined
+  /** With `upsert`: rows that the file does not have go. */
+  readonly deleteMissing?: boolean | undefined
+  /** Only the numbers of what would change. */
+  readonly dryRun?: boolean | undefined
+  /** Where the client has read the file. */
+  readonly origin?: string | undefined
+  /** Known once all rows are compared with those of the table. */
+  readonly changes?: LoadChanges | undefined
+  /** The version before is back. */
+  readonly isUndone?: boolean | undefined
   readonly model: string
   readonly dimensions: number
   readonly language: string
@@ -48,6 +62,7 @@ export type StoredPlan = {
     readonly requestId: string
   }
 }
+export type LoadChanges = { readonly added: number; readonly changed: number; readonly gone: number }
 export type StoredSync = {
   /** What the server lacked: the first so many of its list. */
   readonly sent: number

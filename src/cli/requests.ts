@@ -79,6 +79,7 @@ export const REQUESTS = {
   startLoad: ['POST', '/api/wf/loads/{load_id}/start'],
   showLoad: ['GET', '/api/wf/loads/{load_id}'],
   listLoads: ['GET', '/api/wf/databases/{name}/loads'],
+  undoLoad: ['POST', '/api/wf/loads/{load_id}/undo'],
   cancelLoad: ['DELETE', '/api/wf/loads/{load_id}'],
   createEmbeddings: ['POST', '/api/ai/v1/embeddings'],
   listDataSources: ['GET', '/api/wf/data-sources'],

@@ -121,6 +121,7 @@ export const OPERATIONS = [
   loads.startLoad,
   loads.showLoad,
   loads.listLoads,
+  loads.undoLoad,
   loads.cancelLoad,
   embeddings.createEmbeddings,
   dataSources.listDataSources,

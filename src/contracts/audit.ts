@@ -74,6 +74,7 @@ export const AUDIT_ACTIONS = {
   'load.succeeded': 'loaded a file',
   'load.failed': 'failed to load a file',
   'load.canceled': 'canceled a load',
+  'load.undone': 'brought the version of a table before a load back',
   'documents.undone': 'brought an earlier version of documents back',
   'data_source.configured': 'saved a search configuration',
   'data_source.access_set': 'set the access column of a data source',

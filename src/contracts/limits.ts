@@ -363,6 +363,8 @@ export const LOAD_GIVE_UP_SECONDS = 24 * 60 * 60
 /** One statement of a step of a load, unless it goes over very many rows. */
 export const SHORT_STATEMENT_MS = 60_000
 /** How long the row of a load that has ended is kept. */
+/** A load that changed a table can be undone for so long. */
+export const LOAD_UNDO_DAYS = 7
 export const LOAD_DAYS = 90
 /** Of a documents source: files, and bytes of one of them, and of all that one sync sends. */
 export const DOCUMENTS_MAX = 20_000

@@ -75,6 +75,25 @@ const LoadPlan = {
     .default('english')
     .describe('Of its words: a text search configuration of Postgres, such as `german` or `simple`.'),
   append: z.boolean().default(false).describe('Add the rows to a table that an earlier load made.'),
+  upsert: z
+    .boolean()
+    .default(false)
+    .describe('By the id: change the rows that the table has, and add the others.'),
+  replace: z
+    .boolean()
+    .default(false)
+    .describe('Put the file in the place of a table that an earlier load made, in one moment.'),
+  delete_missing: z
+    .boolean()
+    .default(false)
+    .describe('With `upsert`: delete the rows that the file does not have.'),
+  dry_run: z.boolean().default(false).describe('Change nothing, and tell how many rows would change.'),
+  origin: z
+    .string()
+    .max(1_000)
+    .refine((text) => !/[\p{Cc}\p{Cf}]/u.test(text), 'must not contain control characters')
+    .optional()
+    .describe('Where the client has read the file, for a reload.'),
   save_configuration: z
     .boolean()
     .default(false)
@@ -92,6 +111,27 @@ export const Load = z.object({
   phase: z.enum(LOAD_PHASES).nullable(),
   table: z.string().nullable(),
   append: z.boolean(),
+  dry_run: z.boolean(),
+  changes: z
+    .object({ added: z.int(), changed: z.int(), gone: z.int() })
+    .nullable()
+    .describe('Rows of a table that was there, once they are compared.'),
+  undo_until: Time.nullable().describe('So long the version before of the table is kept.'),
+  undone: z.boolean().describe('The version before is back.'),
+  origin: z.string().nullable().describe('Where the client has read the file.'),
+  choices: z
+    .object({
+      id_column: z.string().nullable(),
+      title_column: z.string().nullable(),
+      embed_columns: z.array(z.string()),
+      filter_columns: z.array(z.string()).nullable(),
+      model: z.string(),
+      language: z.string(),
+      upsert: z.boolean(),
+      delete_missing: z.boolean(),
+    })
+    .nullable()
+    .describe('What it was started with, for a reload.'),
   rows: z.int().describe('Rows that were read so far.'),
   embedded: z.int().describe('Rows that have their vector.'),
   read_bytes: z.int(),
@@ -211,6 +251,16 @@ export const listLoads = reading({
     examples: ['svc db loads handbook', 'svc db loads handbook --cancel lod_0mi1x2'],
   },
   http: { method: 'get', path: '/api/wf/databases/{name}/loads' },
+})
+
+export const undoLoad = updating({
+  ...writing,
+  name: 'undoLoad',
+  summary: 'Bring the version of a table before a load back, or with `undone: false` the load’s again.',
+  input: z.object({ ...load, undone: z.boolean().default(true) }),
+  output: Load,
+  errors: ['NOT_FOUND', 'CONFLICT', 'TIMEOUT'],
+  http: { method: 'post', path: '/api/wf/loads/{load_id}/undo' },
 })
 
 export const cancelLoad = removing({

@@ -26,6 +26,7 @@ import { showLoad } from '../cores/loads/show-load.ts'
 import { startLoad } from '../cores/loads/start-load.ts'
 import { syncDocuments } from '../cores/loads/sync-documents.ts'
 import { undoDocuments } from '../cores/loads/undo-documents.ts'
+import { undoLoad } from '../cores/loads/undo-load.ts'
 import { uploadLoadPart } from '../cores/loads/upload-load-part.ts'
 import { listDeliveries } from '../cores/notifications/delivery/list-deliveries.ts'
 import { listIntegrationHealth } from '../cores/notifications/delivery/list-integration-health.ts'
@@ -101,6 +102,7 @@ export const VERBS = {
   startLoad,
   showLoad,
   listLoads,
+  undoLoad,
   cancelLoad,
   createEmbeddings,
   listDataSources,

@@ -105,7 +105,7 @@ import {
 } from '../../src/contracts/subscriptions.ts'
 import { elevateSupportSession, endSupportSession, startSupportSession } from '../../src/contracts/support.ts'
 import { pushRevision } from '../../src/contracts/revisions.ts'
-import { cancelLoad, startLoad } from '../../src/contracts/loads.ts'
+import { cancelLoad, listLoads, startLoad, undoLoad } from '../../src/contracts/loads.ts'
 import { createTicket, changeTicketStatus, replyToTicket } from '../../src/contracts/tickets.ts'
 import { createApiToken, revokeApiToken, rotateApiToken } from '../../src/contracts/tokens.ts'
 import { bindServiceAccount, unbindServiceAccount } from '../../src/contracts/workloads.ts'
@@ -665,6 +665,19 @@ const DEEDS: Record<AuditAction, Act> = {
     const { id } = await uploadFile(admin.call, 'canceled', LOADED)
     await as(admin)(cancelLoad, { load_id: id })
     return { by: admin, subject: 'file.csv in db_canceled' }
+  },
+  'load.undone': async (as) => {
+    await admin.call(createDatabase, { name: 'undoing' })
+    for (const [text, replace] of [
+      ['one', false],
+      ['two', true],
+    ] as const) {
+      await startFile(admin.call, 'undoing', `id,text\n1,${text}\n`, { ...LOADING, replace })
+      await takeLoadSteps(system)
+    }
+    const { loads: listed } = await admin.call(listLoads, { name: 'undoing' })
+    await as(admin)(undoLoad, { load_id: listed[0]!.id })
+    return { by: admin, subject: 'file.csv in db_undoing, table things' }
   },
   'documents.undone': async (as) => {
     await admin.call(createDocuments, { name: 'papers', model: 'toy-3' })

@@ -11,7 +11,7 @@ import {
   setDataSourceState,
 } from '../../src/contracts/data-sources.ts'
 import { createEmbeddings } from '../../src/contracts/embeddings.ts'
-import { listLoads, previewLoad, showLoad } from '../../src/contracts/loads.ts'
+import { listLoads, previewLoad, showLoad, undoLoad } from '../../src/contracts/loads.ts'
 import { atAddress, startWithDatabases, type SystemWithDatabases } from '../support/data-sources.ts'
 import { loadFile, uploadFile } from '../support/loads.ts'
 import { makeOrganization, type Org } from '../support/make.ts'
@@ -68,6 +68,36 @@ test('a file is previewed, loaded, found by a question, and shown row by row; an
   await expect(other!.owner.call(fetchDataSourceRow, { source_id, handle })).rejects.toMatchObject({
     code: 'NOT_FOUND',
   })
+})
+
+test('a table is replaced while questions see one version or the other, and undone', async () => {
+  const { call } = org!.owner
+  const titlesOf = async () => {
+    const { results } = await call(queryDataSource, { source_id, query: '[0,1,0]' })
+    return results.map(({ title }) => title).join(' ')
+  }
+  const [before, after] = ['Stove Tent', 'Oven Lamp Tent']
+  const file = `sku,name,description
+T1,Tent,"[1,0,0] a light tent, for two"
+S1,Oven,"[0,1,0] burns gas"
+L1,Lamp,"[0,0,1] glows"
+`
+  expect(await titlesOf()).toBe(before)
+  const seen = new Set<string>()
+  let isOver = false
+  const asking = (async () => {
+    while (!isOver) seen.add(await titlesOf())
+  })()
+  const load = await loadFile(system, call, 'shop', file, { ...PLAN, table: 'goods', replace: true }).finally(
+    () => (isOver = true),
+  )
+  await asking
+  expect(load).toMatchObject({ state: 'succeeded', changes: { added: 1, changed: 1, gone: 0 } })
+  expect([...seen].filter((titles) => titles !== before && titles !== after)).toEqual([])
+  expect(await titlesOf()).toBe(after)
+  expect(await call(undoLoad, { load_id: load.id })).toMatchObject({ undone: true })
+  expect(await titlesOf()).toBe(before)
+  await expect(other!.owner.call(undoLoad, { load_id: load.id })).rejects.toMatchObject({ code: 'NOT_FOUND' })
 })
 
 test('texts are embedded as a load embeds them', async () => {

@@ -20,6 +20,7 @@ import {
   LOAD_PART_BYTES,
   LOAD_PART_MIN_BYTES,
   LOAD_RECORD_BYTES,
+  LOAD_UNDO_DAYS,
   VALIDATION_CURRENT_SECONDS,
 } from '../../src/contracts/limits.ts'
 import {
@@ -29,6 +30,7 @@ import {
   previewLoad,
   showLoad,
   startLoad,
+  undoLoad,
   uploadLoadPart,
 } from '../../src/contracts/loads.ts'
 import { changeMemberRole, removeMember } from '../../src/contracts/members.ts'
@@ -413,6 +415,148 @@ describe('a table that is there', () => {
     expect(ended).toMatchObject({ state: 'failed', configuration: null })
     expect(ended.failure).toMatch(/made meanwhile/)
     await rowsIn(org, 'shop', `select mine from ${name}`)
+  })
+})
+
+describe('a table that is loaded again', () => {
+  const HEADER = 'sku,name,description,price,in_stock\n'
+  const NEXT = `${HEADER}T1,Tent,"[1,0,0] a light tent, for two",149.90,true
+B1,Bottle,"[0,0,1] keeps tea cold",,true
+L1,Lamp,"[1,1,0] glows",12,true
+`
+  const contentOf = (of: Org, name: string) =>
+    rowsIn(
+      of,
+      'shop',
+      `select sku, name, description, price::text, in_stock, embedding::text from ${name} order by sku`,
+    )
+  /** How many texts are embedded from here on. */
+  const countTexts = () => {
+    const deps = system.system.gateway!
+    let texts = 0
+    const counting: LoadDeps = {
+      ...deps,
+      embedTexts: (orgId, model, given, ...rest) => {
+        texts += given.length
+        return deps.embedTexts(orgId, model, given, ...rest)
+      },
+    }
+    return { counting, texts: () => texts }
+  }
+  async function reload(file: string, plan: object) {
+    const { counting, texts } = countTexts()
+    const { id } = await startFile(org.owner.call, 'shop', file, { ...PLAN, ...plan })
+    while (await takeLoadStep(counting, never));
+    return { load: await org.owner.call(showLoad, { load_id: id }), texts: texts() }
+  }
+
+  test.each([
+    ['replace', { replace: true }, 'B1 L1 T1', { added: 1, changed: 2, gone: 1 }],
+    ['upsert', { upsert: true }, 'B1 L1 S1 T1', { added: 1, changed: 2, gone: 0 }],
+    ['delete-missing', { upsert: true, delete_missing: true }, 'B1 L1 T1', { added: 1, changed: 2, gone: 1 }],
+  ])('by %s: counted, then changed, undone and done again', async (_, mode, ids, changes) => {
+    const name = table()
+    await loadFile(system, org.owner.call, 'shop', CSV, { ...PLAN, table: name })
+    const before = await contentOf(org, name)
+    const dry = await reload(NEXT, { table: name, ...mode, dry_run: true })
+    expect(dry.load).toMatchObject({
+      state: 'succeeded',
+      dry_run: true,
+      changes,
+      undo_until: null,
+      configuration: null,
+    })
+    expect([dry.texts, await contentOf(org, name)]).toEqual([0, before])
+    expect(await stagedOf(org, dry.load.id)).toEqual([])
+
+    const { load, texts } = await reload(NEXT, { table: name, ...mode })
+    expect(load).toMatchObject({ state: 'succeeded', changes, undone: false })
+    // The tent's price has changed, and its text has not.
+    expect(texts).toBe(2)
+    const after = await contentOf(org, name)
+    expect(after.map(({ sku }) => String(sku)).join(' ')).toBe(ids)
+    expect(after.find(({ sku }) => sku === 'T1')).toMatchObject({ price: '149.90', embedding: '[1,0,0]' })
+    expect(after.find(({ sku }) => sku === 'B1')).toMatchObject({ description: '[0,0,1] keeps tea cold' })
+
+    const undo = (undone: boolean) => org.owner.call(undoLoad, { load_id: load.id, undone })
+    await expect(other.owner.call(undoLoad, { load_id: load.id })).rejects.toEqual(refused('NOT_FOUND'))
+    for (let times = 0; times < 2; times += 1) {
+      expect(await undo(true)).toMatchObject({ undone: true })
+      expect(await contentOf(org, name)).toEqual(before)
+    }
+    expect(await undo(false)).toMatchObject({ undone: false })
+    expect(await contentOf(org, name)).toEqual(after)
+    const [words] = await rowsIn(
+      org,
+      'shop',
+      `select count(*)::int as n from ${name} where words @@ 'tea'::tsquery`,
+    )
+    expect(words).toMatchObject({ n: 1 })
+
+    // The next load of the table gives up what this one has replaced.
+    const next = await reload(CSV, { table: name, ...mode })
+    await takeLoadSteps(system)
+    expect(await stagedOf(org, load.id)).toEqual([])
+    await expect(undo(true)).rejects.toEqual(refused('CONFLICT'))
+    expect(await stagedOf(org, next.load.id)).not.toEqual([])
+    system.clock.advance(LOAD_UNDO_DAYS * 24 * 60 * 60 + 1)
+    await takeLoadSteps(system)
+    expect(await stagedOf(org, next.load.id)).toEqual([])
+    expect(await org.owner.call(showLoad, { load_id: next.load.id })).toMatchObject({ undo_until: null })
+  })
+
+  test('by rows without an id keeps the vectors of texts that have moved', async () => {
+    const name = table()
+    const plan = { table: name, id_column: undefined, title_column: undefined, embed_columns: ['text'] }
+    await reload('text\n"[1,0,0] a"\n"[0,1,0] b"\n', plan)
+    const { load, texts } = await reload('text\n"[0,0,1] new"\n"[1,0,0] a"\n"[0,1,0] b"\n', {
+      ...plan,
+      replace: true,
+    })
+    expect([load.state, texts, load.changes]).toEqual(['succeeded', 1, { added: 1, changed: 2, gone: 0 }])
+    expect(await rowsIn(org, 'shop', `select embedding::text as v from ${name} order by row_number`)).toEqual(
+      [{ v: '[0,0,1]' }, { v: '[1,0,0]' }, { v: '[0,1,0]' }],
+    )
+  })
+
+  test('what is appended can be undone, and a replaced table that was not there is new', async () => {
+    const name = table()
+    const made = await reload(CSV, { table: name, replace: true })
+    expect(made.load).toMatchObject({ state: 'succeeded', undo_until: null, changes: null })
+    const before = await contentOf(org, name)
+    const { load } = await reload(`${HEADER}L1,Lamp,"[1,1,0] glows",12,true\n`, { table: name, append: true })
+    await org.owner.call(undoLoad, { load_id: load.id })
+    expect(await contentOf(org, name)).toEqual(before)
+  })
+
+  test('stays as it is where something would be lost, and says what', async () => {
+    const name = table()
+    await loadFile(system, org.owner.call, 'shop', CSV, { ...PLAN, table: name, save_configuration: true })
+    const problemsOf = async (file: string, plan: object) =>
+      startFile(org.owner.call, 'shop', file, { ...PLAN, table: name, ...plan }).then(
+        () => [],
+        (error: { problems?: readonly string[] }) => error.problems,
+      )
+    expect(await problemsOf('sku,name,description\nT1,a,b\n', { replace: true })).toEqual([
+      'the search configuration names column price',
+      'the search configuration names column in_stock',
+    ])
+    expect(await problemsOf(NEXT, { upsert: true, embed_columns: ['name'] })).toEqual([
+      'the rows of the table are embedded from other columns: ["description"]',
+    ])
+    expect(await problemsOf(NEXT, { upsert: true, replace: true, delete_missing: true })).toEqual([
+      'replace: only one of append, upsert and replace',
+    ])
+    expect(await problemsOf(NEXT, { delete_missing: true })).toEqual(['delete_missing: only with upsert'])
+    await rowsIn(org, 'shop', `create view ${name}_seen as select sku from ${name}`)
+    expect(await problemsOf(NEXT, { replace: true })).toEqual([
+      'a view, a trigger, a policy or another table depends on it; change its rows by their id instead',
+    ])
+    const own = table()
+    await rowsIn(org, 'shop', `create table ${own} (sku text primary key, embedding vector(3))`)
+    expect(await problemsOf(NEXT, { table: own, replace: true })).toEqual([
+      'the table was not made by a load',
+    ])
   })
 })
 

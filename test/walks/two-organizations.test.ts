@@ -624,6 +624,7 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
     sendEmailVerification: 'mails a link to a person, and writes to no organization',
     exchangeSignInCode: 'belongs to a person, and writes to no organization',
     attachDatabase: 'inserts the row that createDatabase inserts',
+    undoLoad: 'changes a managed database, and needs two versions: test/walks/loads.test.ts',
     undoDocuments: 'changes a managed database, and needs two versions: test/walks/documents.test.ts',
     createEmbeddings: 'counts tokens, each organization its own: test/walks/loads.test.ts',
     setOauthClientActive: 'is the operator’s, for all organizations',

@@ -1,6 +1,7 @@
 /** `svc db load`, `svc db loads`: files that become tables. */
 import { basename, resolve } from 'node:path'
 import { ServiceError } from '../../contracts/errors.ts'
+import type { Input } from '../../contracts/operations.ts'
 import type { CommandContext } from '../command-context.ts'
 import type { CommandInput, Run } from '../command.ts'
 import { expose, followLoad, tellWhetherAskable } from '../load/follow-load.ts'
@@ -13,18 +14,31 @@ import { printAnswer, runOperation } from '../run-operation.ts'
 import { usageError } from '../usage-error.ts'
 
 export const loadFile: Run = async (ctx, input) => {
-  const name = argument(input, 'name')
   const path = resolve(ctx.environment.cwd, argument(input, 'file'))
-  const format = formatOf(path)
-  const plan = planOf(input)
-  const { bytes } = await checkFile(path)
+  formatOf(path)
+  const name = argument(input, 'name')
   const isExposed = isSet(input, 'expose')
+  await checkFile(path)
   if (isExposed)
     await confirm(
       ctx,
       input,
       `This lets everybody who may ask data sources ask db_${name}, and their assistants.`,
     )
+  await load(ctx, name, path, planOf(input), isExposed)
+}
+
+type Plan = Omit<Input<'startLoad'>, 'load_id' | 'origin'>
+
+async function load(
+  ctx: CommandContext,
+  name: string,
+  path: string,
+  plan: Plan,
+  isExposed = false,
+): Promise<void> {
+  const format = formatOf(path)
+  const { bytes } = await checkFile(path)
   const file = { name, filename: basename(path).slice(0, 200), format, bytes, sha256: await digestOf(path) }
   const progress = showProgress(ctx)
   try {
@@ -33,7 +47,9 @@ export const loadFile: Run = async (ctx, input) => {
     if (load.received > 0) ctx.info(`Continuing ${load.id}`)
     await uploadFile(ctx, load, path, progress.show)
     if (load.state === 'uploading') await requireUnchanged(ctx, load, path, file.sha256)
-    const started = await patiently(ctx, () => ctx.callOperation('startLoad', { load_id: load.id, ...plan }))
+    const started = await patiently(ctx, () =>
+      ctx.callOperation('startLoad', { load_id: load.id, origin: path, ...plan }),
+    )
     const ended = await followLoad(ctx, started, progress.show)
     progress.end()
     await printEnded(ctx, name, ended, isExposed)
@@ -73,6 +89,10 @@ function planOf(input: CommandInput) {
     model: textOption(input, 'model'),
     language: textOption(input, 'language'),
     append: isSet(input, 'append'),
+    upsert: isSet(input, 'upsert'),
+    replace: isSet(input, 'replace'),
+    delete_missing: isSet(input, 'delete-missing'),
+    dry_run: isSet(input, 'dry-run'),
     // What is exposed without it has nothing to be asked.
     save_configuration: isSet(input, 'save') || isSet(input, 'expose'),
   }
@@ -97,6 +117,11 @@ async function printEnded(ctx: CommandContext, name: string, load: Load, isExpos
       },
     )
   }
+  if (load.dry_run) {
+    ctx.print(load.changes, { text: `${changesOf(load)}\n` })
+    return ctx.info('Nothing was changed.')
+  }
+  if (load.changes) ctx.info(changesOf(load))
   ctx.info(`Loaded ${load.rows.toLocaleString('en')} rows into table ${load.table} of ${name}`)
   if (load.failure !== null) ctx.info(load.failure)
   if (load.configuration_saved) {
@@ -106,6 +131,64 @@ async function printEnded(ctx: CommandContext, name: string, load: Load, isExpos
   }
   ctx.print(load, { text: `${JSON.stringify(load.configuration, null, 2)}\n` })
   ctx.info(`To search it, save this configuration: PUT /api/wf/data-sources/db_${name}`)
+}
+
+const changesOf = ({ changes }: Load): string =>
+  `${changes!.added.toLocaleString('en')} new, ${changes!.changed.toLocaleString('en')} changed, ${changes!.gone.toLocaleString('en')} gone`
+
+/** As the last load of the table was started, from where it was read. */
+export const reload: Run = async (ctx, input) => {
+  const name = argument(input, 'name')
+  const last = await lastLoad(ctx, input, ({ choices, dry_run }) => choices !== null && !dry_run)
+  const given = input.args['file']
+  const file = given === undefined ? last.origin : resolve(ctx.environment.cwd, given)
+  if (file === null) {
+    throw usageError(
+      'Where the last load has read its file is not known',
+      `Name it: svc db reload ${name} <file>`,
+    )
+  }
+  const { id_column, title_column, filter_columns, upsert, delete_missing, ...choices } = last.choices!
+  await load(ctx, name, file, {
+    ...choices,
+    table: last.table!,
+    id_column: id_column ?? undefined,
+    title_column: title_column ?? undefined,
+    filter_columns: filter_columns ?? undefined,
+    upsert,
+    delete_missing,
+    replace: !upsert,
+    dry_run: isSet(input, 'dry-run'),
+    save_configuration: last.configuration_saved,
+  })
+}
+
+export const undo: Run = async (ctx, input) => {
+  const last = await lastLoad(ctx, input, ({ undo_until }) => undo_until !== null)
+  const undone = !isSet(input, 'redo')
+  const load = await ctx.callOperation('undoLoad', { load_id: last.id, undone })
+  ctx.print(load, { text: '' })
+  ctx.info(
+    undone
+      ? `Table ${load.table} is as it was before ${load.filename || load.id}. Until ${load.undo_until?.slice(0, 10)}: svc db undo --redo`
+      : `Table ${load.table} is as ${load.filename || load.id} made it`,
+  )
+}
+
+async function lastLoad(
+  ctx: CommandContext,
+  input: CommandInput,
+  fits: (load: Load) => boolean,
+): Promise<Load> {
+  const name = argument(input, 'name')
+  const table = textOption(input, 'table')
+  const { loads: newest } = await ctx.callOperation('listLoads', { name, limit: 100 })
+  const found = newest.find(
+    (one) => one.state === 'succeeded' && (table === undefined || one.table === table) && fits(one),
+  )
+  if (!found)
+    throw new ServiceError('NOT_FOUND', 'There is no such load', { hint: `List them: svc db loads ${name}` })
+  return found
 }
 
 export const loads: Run = async (ctx, input) => {

@@ -75,6 +75,10 @@ export const DATABASE_ROWS: readonly HandWritten[] = [
       { long: 'filter', value: 'column', summary: 'Column to filter by', repeatable: true },
       { long: 'table', value: 'name', summary: 'Default: the name of the database' },
       { long: 'append', summary: 'Add the rows to a table that was loaded before' },
+      { long: 'upsert', summary: 'By the id: change the rows that the table has, and add the others' },
+      { long: 'delete-missing', summary: 'With --upsert: delete the rows that the file does not have' },
+      { long: 'replace', summary: 'Put the file in the place of a table that was loaded before' },
+      { long: 'dry-run', summary: 'Change nothing; print the numbers of new, changed and gone rows' },
       { long: 'save', summary: 'Save the search configuration, too' },
       {
         long: 'expose',
@@ -89,7 +93,36 @@ export const DATABASE_ROWS: readonly HandWritten[] = [
       'svc db load handbook staff.csv --id number --title name --embed description --save',
       'svc db load handbook staff.csv --embed description --expose',
       'svc db load handbook new.ndjson --id number --embed description --append',
+      'svc db load handbook staff.csv --id number --embed description --upsert --delete-missing --dry-run',
     ],
     load: async () => (await import('../commands/load.ts')).loadFile,
+  },
+  {
+    path: 'db reload',
+    summary:
+      'Load the file of a table again, with the same choices: replaces it, or changes its rows as the last load did',
+    arguments: [
+      DATABASE,
+      { name: 'file', summary: 'Default: where the last load has read it', optional: true },
+    ],
+    options: [
+      { long: 'table', value: 'name', summary: 'Default: the table that was loaded last' },
+      { long: 'dry-run', summary: 'Change nothing; print the numbers of new, changed and gone rows' },
+    ],
+    listedBy: 'db list',
+    examples: ['svc db reload handbook', 'svc db reload handbook ./staff.csv --table staff --dry-run'],
+    load: async () => (await import('../commands/load.ts')).reload,
+  },
+  {
+    path: 'db undo',
+    summary: 'Bring the version of a table before its last load back, within seven days',
+    arguments: [DATABASE],
+    options: [
+      { long: 'table', value: 'name', summary: 'Default: the table that was loaded last' },
+      { long: 'redo', summary: 'Bring what was undone back again' },
+    ],
+    listedBy: 'db list',
+    examples: ['svc db undo handbook', 'svc db undo handbook --table staff --redo'],
+    load: async () => (await import('../commands/load.ts')).undo,
   },
 ]

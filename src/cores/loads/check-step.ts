@@ -8,29 +8,45 @@ import { withProblems } from './read-step.ts'
 import { idColumn } from './search-entry.ts'
 import { finalTable, literal, rowsTable, stagedTable, whileStaged } from './staging.ts'
 import { LoadFailed, type Step } from './step.ts'
-import { columnTypeIn, modelComment, readTarget, targetProblems, type Target } from './target-table.ts'
+import { compareRows, reuseVectors } from './compare-rows.ts'
+import {
+  changesTable,
+  columnTypeIn,
+  modelComment,
+  readTarget,
+  targetProblems,
+  type Target,
+} from './target-table.ts'
 
 /** As people write numbers. One with a leading zero is a name: 007. */
 const NUMBER = `^-?(0|[1-9][0-9]{0,14})([.][0-9]{1,15})?$`
 const BOOLEAN = '^(true|false)$'
 const PATTERNS: Record<Exclude<ColumnType, 'text'>, string> = { numeric: NUMBER, boolean: BOOLEAN }
 
-export const checkStep: Step = async ({ queries, plan, source }, load) => {
-  const target = plan.append ? await readTarget(queries, plan.table) : undefined
-  if (plan.append && targetProblems(plan, target, source.configuration).length > 0)
+export const checkStep: Step = async ({ deps, queries, plan, source }, load) => {
+  const target = changesTable(plan) ? await readTarget(queries, plan.table) : undefined
+  if (changesTable(plan) && targetProblems(plan, target, source.configuration).length > 0)
     throw new LoadFailed('table_changed')
   const isEmpty = load.rows === 0 && load.problemCount === 0
-  let found = withProblems(load, isEmpty ? [`line ${load.readLines}: the file has no rows`] : [])
-  for (const { problems, count } of await problemsOfAll(queries, load, plan, target)) {
-    found = withProblems(found, problems, count)
+  let problems = withProblems(load, isEmpty ? [`line ${load.readLines}: the file has no rows`] : [])
+  for (const { problems: further, count } of await problemsOfAll(queries, load, plan, target)) {
+    problems = withProblems(problems, further, count)
   }
-  if (found.problemCount > 0) throw new LoadFailed('file', { ...found, problems: inOrder(found.problems) })
-  const types = target
-    ? plan.columns.map(({ name }) => columnTypeIn(target, name)!)
-    : await findTypes(queries, load, plan)
-  const columns = plan.columns.map((column, at) => ({ ...column, type: types[at]! }))
-  const typed = { ...plan, columns }
+  if (problems.problemCount > 0)
+    throw new LoadFailed('file', { ...problems, problems: inOrder(problems.problems) })
+  const found = await findTypes(queries, load, plan)
+  const columns = plan.columns.map((column, at) => ({
+    ...column,
+    type: (target && columnTypeIn(target, column.name)) ?? found[at]!,
+  }))
+  const changes = target && (await compareRows(queries, load, { ...plan, columns }, target))
+  const typed = { ...plan, columns, changes }
+  if (plan.dryRun) {
+    const all = { added: load.rows, changed: 0, gone: 0 }
+    return { plan: { ...typed, changes: changes ?? all }, state: 'succeeded', finishedAt: deps.clock() }
+  }
   await queries.query(whileStaged(load.id, createTable(load.id, typed)))
+  if (target) await reuseVectors(queries, load, typed, target)
   return { plan: typed, phase: 'embedding', embedded: 0 }
 }
 
@@ -47,7 +63,6 @@ async function problemsOfAll(
   plan: StoredPlan,
   target: Target | undefined,
 ): Promise<Found[]> {
-  if (plan.id === -1) return []
   const rows = rowsTable(load.id)
   const key = idColumn(plan)
   const isNumber = target !== undefined && columnTypeIn(target, key) === 'numeric'
@@ -62,21 +77,21 @@ async function problemsOfAll(
     return { problems, count: Number(found[0]?.total ?? 0) }
   }
   const line = 'line::text, (count(*) over ())::text as total'
-  const twice = await find(
-    `select ${line}, first::text from (
+  const twice = `select ${line}, first::text from (
         select n, line, first_value(line) over same as first, row_number() over same as place
         from ${rows} window same as (partition by ${id} order by n)) numbered
-      where place > 1`,
-    ({ first }) => `the id is that of line ${first}`,
-  )
-  if (!target) return [twice]
-  const present = await find(
-    `select ${line} from (select n, line, ${id} as id from ${rows}) r
+      where place > 1`
+  const found = plan.id === -1 ? [] : [await find(twice, ({ first }) => `the id is that of line ${first}`)]
+  if (!target) return found
+  if (plan.append) {
+    const present = await find(
+      `select ${line} from (select n, line, ${id} as id from ${rows}) r
       where exists (select from ${finalTable(plan.table)} t
         where ${isNumber ? `trim_scale(t.${quoteIdentifier(key)})` : `t.${quoteIdentifier(key)}`}::text = r.id)`,
-    () => 'the table has a row with this id',
-  )
-  const found = [twice, present]
+      () => 'the table has a row with this id',
+    )
+    found.push(present)
+  }
   for (const [at, { name }] of plan.columns.entries()) {
     const type = columnTypeIn(target, name)
     if (type === undefined || type === 'text') continue
@@ -126,5 +141,5 @@ function createTable(loadId: string, plan: StoredPlan): string {
     `embedding vector(${plan.dimensions}) not null`,
     `words tsvector generated always as (${words}) stored`,
   ].join(', ')});
-    comment on column ${stagedTable(loadId)}.embedding is ${literal(modelComment(plan.model))};`
+    comment on column ${stagedTable(loadId)}.embedding is ${literal(modelComment(plan))};`
 }

@@ -1,13 +1,14 @@
 /** Embeds the next rows and puts them into the table, both or neither. */
 import { quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
 import type { StoredPlan } from '../../../db/schema.ts'
-import { QUESTION_MAX_CHARACTERS } from '../../contracts/limits.ts'
 import { takeTokens } from '../embeddings/index.ts'
 import { vectorLiteral } from '../search/index.ts'
+import { embeddedText, insertInto, keyOf } from './compare-rows.ts'
 import type { LoadRow } from './load-rows.ts'
 import { idColumn } from './search-entry.ts'
 import { rowsTable, stagedTable } from './staging.ts'
 import { LoadFailed, type Step, type StepContext } from './step.ts'
+import { changesTable } from './target-table.ts'
 
 /** The longest take 13 s. */
 export const BATCH = 32
@@ -16,10 +17,13 @@ export const embedStep: Step = async ({ deps, queries, plan, signal }, load) => 
   const { embedded } = load
   if (embedded >= load.rows) return { phase: 'indexing' }
   const found = await queries.query<{ n: string; text: string }>(
-    `select r.n::text as n, left(concat_ws(E'\\n', ${plan.embed.map((at) => `nullif(cells ->> ${at}, '')`).join(', ')}), ${QUESTION_MAX_CHARACTERS}) as text
-      from ${rowsTable(load.id)} r where r.n > $1::bigint order by r.n limit ${BATCH}`,
+    `select r.n::text as n, ${embeddedText(plan)} as text from ${rowsTable(load.id)} r where r.n > $1::bigint
+      ${changesTable(plan) ? `and not exists (select from ${stagedTable(load.id)} s where s.${quoteIdentifier(idColumn(plan))} = ${keyOf(plan)})` : ''}
+      order by r.n limit ${BATCH}`,
     [String(embedded)],
   )
+  // The others have the vectors that the table had; whether all are there is counted afterwards.
+  if (found.length === 0 && changesTable(plan)) return { embedded: load.rows }
   if (found.length === 0) throw new LoadFailed('staging_lost')
   const vectors = await embedFirst(
     { deps, plan, signal },
@@ -53,15 +57,7 @@ export async function embedFirst(
   return vectors.map(vectorLiteral)
 }
 
-function insertRows(load: LoadRow, plan: StoredPlan): string {
-  const own = plan.id === -1 ? [['row_number', 'r.n::text'] as const] : []
-  const columns = plan.columns.map(
-    ({ name, type }, at) =>
-      [name, type === 'text' ? `r.cells ->> ${at}` : `nullif(r.cells ->> ${at}, '')::${type}`] as const,
-  )
-  const all = [...own, ...columns, ['embedding', '(e ->> 1)::vector'] as const]
-  return `insert into ${stagedTable(load.id)} (${all.map(([name]) => quoteIdentifier(name)).join(', ')})
-    select ${all.map(([, value]) => value).join(', ')}
+const insertRows = (load: LoadRow, plan: StoredPlan): string =>
+  `${insertInto(load, plan)}, (e ->> 1)::vector
     from jsonb_array_elements($1::text::jsonb) e join ${rowsTable(load.id)} r on r.n = (e ->> 0)::bigint
     on conflict (${quoteIdentifier(idColumn(plan))}) do nothing`
-}

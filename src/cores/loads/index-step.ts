@@ -12,7 +12,7 @@ export const indexStep: Step = async ({ queries, plan }, load) => {
   // Somebody who has the login of the database may have deleted some.
   const [staged] = await queries.query<{ rows: string }>(`select count(*)::text as rows from ${table}`)
   if (staged?.rows !== String(load.rows)) throw new LoadFailed('staging_lost')
-  if (!plan.append) {
+  if (!plan.append && !plan.upsert) {
     const createIndex = async (suffix: string, what: string) => {
       const name = quoteIdentifier(`${load.id}_${suffix}`)
       await queries.query(

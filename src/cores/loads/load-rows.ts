@@ -2,11 +2,12 @@
 import type * as z from 'zod'
 import type { Handle } from '../../../db/connect.ts'
 import { and, eq } from '../../../db/drizzle.ts'
-import { dataSources, loads } from '../../../db/schema.ts'
+import { dataSources, loads, type StoredPlan } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
 import { LOAD_FAILURES, LOAD_WAITS, type Load, type LoadFormat } from '../../contracts/loads.ts'
 import { findSource, sourceIdOf, type SourceRow } from '../databases/index.ts'
 import { withTable } from './search-entry.ts'
+import { changesTable } from './target-table.ts'
 
 export type LoadRow = typeof loads.$inferSelect
 type StagedLoad = { readonly load: LoadRow; readonly source: SourceRow }
@@ -65,6 +66,12 @@ export function presentLoad(load: LoadRow, source: SourceRow): z.input<typeof Lo
     phase: state === 'running' ? load.phase : null,
     table: plan?.table ?? null,
     append: plan?.append ?? false,
+    dry_run: plan?.dryRun ?? false,
+    changes: plan?.changes ?? null,
+    undo_until: undoUntilOf(load)?.toISOString() ?? null,
+    undone: plan?.isUndone ?? false,
+    origin: plan?.origin ?? null,
+    choices: plan && load.format !== 'documents' ? choicesOf(plan) : null,
     rows: load.rows,
     embedded: load.embedded,
     read_bytes: load.readBytes,
@@ -74,12 +81,32 @@ export function presentLoad(load: LoadRow, source: SourceRow): z.input<typeof Lo
     problem_count: load.problemCount,
     failure: load.failure && LOAD_FAILURES[load.failure],
     configuration:
-      state === 'succeeded' && plan && load.format !== 'documents'
+      state === 'succeeded' && plan && !plan.dryRun && load.format !== 'documents'
         ? withTable(source.configuration, plan)
         : null,
     configuration_saved: load.configurationSaved,
     created_by: load.createdByName,
     created_at: load.createdAt.toISOString(),
     finished_at: load.finishedAt?.toISOString() ?? null,
+  }
+}
+
+/** Null: there is nothing that could be brought back, or no longer. */
+export const undoUntilOf = ({ state, plan, waitsUntil, isStaged, format }: LoadRow): Date | null =>
+  state === 'succeeded' && format !== 'documents' && plan && changesTable(plan) && isStaged
+    ? waitsUntil
+    : null
+
+const choicesOf = (plan: StoredPlan): z.input<typeof Load>['choices'] => {
+  const nameOf = (at: number) => plan.columns[at]!.header
+  return {
+    id_column: plan.id === -1 ? null : nameOf(plan.id),
+    title_column: plan.title === null ? null : nameOf(plan.title),
+    embed_columns: plan.embed.map(nameOf),
+    filter_columns: plan.filters?.map(nameOf) ?? null,
+    model: plan.model,
+    language: plan.language,
+    upsert: plan.upsert ?? false,
+    delete_missing: plan.deleteMissing ?? false,
   }
 }

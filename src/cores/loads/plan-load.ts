@@ -34,6 +34,13 @@ export function planLoad(
   if (asked.append && asked.id_column === undefined) {
     problems.push('id_column: rows can only be appended by their id')
   }
+  if (asked.upsert && asked.id_column === undefined) {
+    problems.push('id_column: rows can only be changed by their id')
+  }
+  if ([asked.append, asked.upsert, asked.replace].filter(Boolean).length > 1) {
+    problems.push('replace: only one of append, upsert and replace')
+  }
+  if (asked.delete_missing && !asked.upsert) problems.push('delete_missing: only with upsert')
   if (problems.length > 0) {
     throw new ServiceError('INVALID_REQUEST', undefined, { problems: problems.slice(0, LOAD_PROBLEMS_SHOWN) })
   }
@@ -41,6 +48,11 @@ export function planLoad(
   return {
     table: asked.table ?? source.name,
     append: asked.append,
+    upsert: asked.upsert || undefined,
+    replace: asked.replace || undefined,
+    deleteMissing: asked.delete_missing || undefined,
+    dryRun: asked.dry_run || undefined,
+    origin: asked.origin,
     model: asked.model ?? BUILT_IN_MODEL.name,
     dimensions,
     language: asked.language,
@@ -66,11 +78,13 @@ const authorKind = ({ kind }: MemberPrincipal): StoredPlan['author']['kind'] =>
 /** Whether the same was asked for: by whom does not matter. */
 export const isSamePlan = (one: StoredPlan, other: StoredPlan): boolean => digestOf(one) === digestOf(other)
 
+const NOT_CHOSEN = new Set(['author', 'columns', 'origin', 'changes', 'isUndone'])
+
 /** The database keeps no key without a value, and no order of keys. */
 const digestOf = (plan: StoredPlan): string =>
   JSON.stringify([
     Object.entries(plan)
-      .filter(([key, value]) => value !== undefined && key !== 'author' && key !== 'columns')
+      .filter(([key, value]) => value !== undefined && !NOT_CHOSEN.has(key))
       .toSorted(([one], [other]) => (one < other ? -1 : 1)),
     plan.columns.map(({ name }) => name),
   ])

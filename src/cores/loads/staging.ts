@@ -18,12 +18,20 @@ export { oneAtATime }
 const contentName = (loadId: string): string => `${loadId}_content`
 const rowsName = (loadId: string): string => `${loadId}_rows`
 const finishedName = (loadId: string): string => `${loadId}_finished`
+const beforeName = (loadId: string): string => `${loadId}_before`
+const keysName = (loadId: string): string => `${loadId}_keys`
+const undoneName = (loadId: string): string => `${loadId}_undone`
 
 export const contentTable = (loadId: string): string => stagingName(contentName(loadId))
 export const rowsTable = (loadId: string): string => stagingName(rowsName(loadId))
 export const stagedTable = (loadId: string): string => stagingName(loadId)
 /** Without columns: it is there once the table is in its place, and known without being read. */
 export const finishedTable = (loadId: string): string => stagingName(finishedName(loadId))
+/** What a load has replaced: a table, or the rows of these keys as they were. */
+export const beforeTable = (loadId: string): string => stagingName(beforeName(loadId))
+export const keysTable = (loadId: string): string => stagingName(keysName(loadId))
+/** Without columns: it is there while the version before is back. */
+export const undoneTable = (loadId: string): string => stagingName(undoneName(loadId))
 /** Where it ends up. */
 export const finalTable = (table: string): string => `public.${quoteIdentifier(table)}`
 
@@ -138,9 +146,18 @@ const NOT_OURS = new Set(['42809', '2BP01'])
 
 /** Everything of this load; safe to repeat, and where nothing was staged. Its rows first: `whileStaged` looks for them. */
 export async function removeStaging(queries: Queries, loadId: string): Promise<void> {
-  for (const name of [rowsName(loadId), loadId, contentName(loadId), finishedName(loadId)]) {
+  const before = [beforeName(loadId), keysName(loadId), undoneName(loadId)]
+  for (const name of [rowsName(loadId), loadId, contentName(loadId), finishedName(loadId), ...before]) {
     await queries.query(dropStagedTable(loadId, name)).catch((error: unknown) => {
       if (!NOT_OURS.has((error as { code?: string }).code ?? '')) throw error
     })
   }
+}
+
+/** Whether a load has left what it replaced. */
+export async function hasBefore(queries: Queries, loadId: string): Promise<boolean> {
+  const [found] = await queries.query<{ name: string | null }>(
+    `select pg_catalog.to_regclass(${literal(beforeTable(loadId))})::pg_catalog.text as name`,
+  )
+  return typeof found?.name === 'string'
 }

@@ -14,7 +14,7 @@ import { fileFormatOf, isLoad, presentLoad, requireLoad, type LoadRow } from './
 import { isSamePlan, planLoad } from './plan-load.ts'
 import { readBeginning } from './read-beginning.ts'
 import type { Header } from './read-rows.ts'
-import { readTarget, targetProblems } from './target-table.ts'
+import { changesTable, readTarget, targetProblems } from './target-table.ts'
 
 export const startLoad: Verb<'startLoad', LoadDeps> = writeInSteps(
   { audit: 'load.started' },
@@ -52,7 +52,11 @@ export const startLoad: Verb<'startLoad', LoadDeps> = writeInSteps(
     if (problems.length > 0) {
       throw new ServiceError('CONFLICT', `Table ${plan.table} cannot take this file`, {
         problems,
-        ...(plan.append ? {} : { hint: 'Choose another table, or append to this one.' }),
+        ...(changesTable(plan)
+          ? {}
+          : {
+              hint: 'Choose another table, or append to this one, change its rows by their id, or replace it.',
+            }),
       })
     }
     const started = await transaction(async ({ tx, audit }) => {

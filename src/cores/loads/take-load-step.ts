@@ -1,6 +1,7 @@
 /** One step of one load. What goes wrong for a while is tried again; what would go wrong again ends the load. */
-import { and, eq } from '../../../db/drizzle.ts'
-import { dataSources } from '../../../db/schema.ts'
+import type { Handle } from '../../../db/connect.ts'
+import { and, eq, ne, sql } from '../../../db/drizzle.ts'
+import { dataSources, loads } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { LOAD_GIVE_UP_SECONDS, LOAD_LEASE_SECONDS } from '../../contracts/limits.ts'
 import type { LoadFailure, LoadPhase, LoadWait } from '../../contracts/loads.ts'
@@ -28,7 +29,7 @@ import {
 } from './claim-load.ts'
 import { embedPassagesStep } from './embed-passages-step.ts'
 import { embedStep } from './embed-step.ts'
-import { finishStep, succeed } from './finish-step.ts'
+import { finishStep, succeed, undoUntil } from './finish-step.ts'
 import { indexStep } from './index-step.ts'
 import type { LoadDeps } from './load-deps.ts'
 import type { LoadRow } from './load-rows.ts'
@@ -36,7 +37,7 @@ import { publishStep } from './publish-step.ts'
 import { readDocumentsStep } from './read-documents-step.ts'
 import { readStep } from './read-step.ts'
 import { requireRights } from './require-rights.ts'
-import { isFinished, removeStaging } from './staging.ts'
+import { hasBefore, isFinished, removeStaging } from './staging.ts'
 import { isNewestSync, readUndoUntil, removeVersionBefore } from './version-before.ts'
 import { LoadFailed, type Step } from './step.ts'
 
@@ -187,10 +188,14 @@ async function endOverQuota(
   signal: AbortSignal,
   aroundQuery: AroundQuery,
 ): Promise<undefined> {
-  const look = (queries: Queries) => isFinished(watched(queries, aroundQuery), load.id)
-  const isInPlace = load.phase === 'finishing' && (await readWithOwnLogin(deps, source, look, { signal }))
-  if (!isInPlace) throw new LoadFailed('disk_quota')
-  await save(deps, load, source, await succeed({ deps, source, plan: load.plan! }, load))
+  const look = async (unwatched: Queries) => {
+    const queries = watched(unwatched, aroundQuery)
+    return { isInPlace: await isFinished(queries, load.id), canUndo: await hasBefore(queries, load.id) }
+  }
+  const found = load.phase === 'finishing' && (await readWithOwnLogin(deps, source, look, { signal }))
+  if (!found || !found.isInPlace) throw new LoadFailed('disk_quota')
+  const waitsUntil = found.canUndo ? undoUntil(deps) : null
+  await save(deps, load, source, await succeed({ deps, source, plan: load.plan! }, load, waitsUntil))
 }
 
 /** A change and its audit row are one transaction. */
@@ -204,7 +209,9 @@ async function save(
   if (values.state === undefined) return saveStep(deps, load, all)
   return withTransaction(deps.db, async (tx) => {
     const saved = await saveStep({ ...deps, db: tx }, load, all)
-    if (!saved?.plan) return saved
+    // Nothing was changed, so there is nothing to tell.
+    if (!saved?.plan || saved.plan.dryRun) return saved
+    if (saved.state === 'succeeded') await giveUpVersionsBefore(tx, saved)
     const { userId, userName, kind, requestId } = saved.plan.author
     await recordAudit(
       tx,
@@ -218,6 +225,28 @@ async function save(
     )
     return saved
   })
+}
+
+/** Of the same table: only its last load can be undone, and what others replaced is removed at once. */
+async function giveUpVersionsBefore(
+  tx: Handle,
+  { orgId, sourceId, id, plan, format }: LoadRow,
+): Promise<void> {
+  if (format === 'documents') return
+  await tx
+    .update(loads)
+    .set({ waitsUntil: null })
+    .where(
+      and(
+        eq(loads.orgId, orgId),
+        eq(loads.sourceId, sourceId),
+        eq(loads.state, 'succeeded'),
+        eq(loads.isStaged, true),
+        ne(loads.id, id),
+        ne(loads.format, 'documents'),
+        sql`${loads.plan} ->> 'table' = ${plan!.table}`,
+      ),
+    )
 }
 
 async function findSource({ db }: LoadDeps, { orgId, sourceId }: LoadRow): Promise<SourceRow | undefined> {

@@ -10,11 +10,26 @@ export type Target = {
   readonly key: string | null
   /** That a load embedded its rows with. */
   readonly model: string | undefined
+  /** The columns whose text it embedded; undefined where nobody has noted it. */
+  readonly embedded: string | undefined
+  /** Those that are not made of others. */
+  readonly stored: readonly string[]
+  /** Views, triggers, policies or other tables would stay with what is replaced. */
+  readonly isDependedOn: boolean
 }
 
 const MODEL_COMMENT = 'Embedded by svc with model '
-/** On the column: vectors of two models have the same dimensions, and nothing else in common. */
-export const modelComment = (model: string): string => MODEL_COMMENT + model
+const COLUMNS_COMMENT = ' from columns '
+/** On the column: vectors of two models have the same dimensions, and nothing else in common; nor do those of other texts. */
+export const modelComment = (plan: Pick<StoredPlan, 'model' | 'columns' | 'embed'>): string =>
+  MODEL_COMMENT + plan.model + COLUMNS_COMMENT + embeddedColumns(plan)
+
+export const embeddedColumns = ({ columns, embed }: Pick<StoredPlan, 'columns' | 'embed'>): string =>
+  JSON.stringify(embed.map((at) => columns[at]!.name))
+
+/** Of a table that is there. */
+export const changesTable = ({ append, upsert, replace }: StoredPlan): boolean =>
+  append || upsert === true || replace === true
 
 export async function readTarget(queries: Queries, table: string): Promise<Target | undefined> {
   // A view or an index of that name is in the way as well.
@@ -23,10 +38,18 @@ export async function readTarget(queries: Queries, table: string): Promise<Targe
     type: string | null
     is_key: boolean | null
     comment: string | null
+    is_generated: boolean | null
+    is_depended_on: boolean
   }>(
     `select a.attname::text as name, format_type(a.atttypid, a.atttypmod) as type,
         coalesce(i.indnkeyatts = 1 and i.indkey[0] = a.attnum, false) as is_key,
-        col_description(c.oid, a.attnum) as comment
+        col_description(c.oid, a.attnum) as comment, a.attgenerated <> '' as is_generated,
+        c.relkind <> 'r' or c.relrowsecurity or c.relispartition
+          or exists (select from pg_trigger g where g.tgrelid = c.oid and not g.tgisinternal)
+          or exists (select from pg_constraint f where f.contype = 'f' and c.oid in (f.confrelid, f.conrelid))
+          or exists (select from pg_inherits h where c.oid in (h.inhparent, h.inhrelid))
+          or exists (select from pg_depend d join pg_rewrite w on w.oid = d.objid and d.classid = 'pg_rewrite'::regclass
+            where d.refclassid = 'pg_class'::regclass and d.refobjid = c.oid) as is_depended_on
       from pg_class c
       join pg_namespace n on n.oid = c.relnamespace and n.nspname = 'public'
       left join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
@@ -39,10 +62,14 @@ export async function readTarget(queries: Queries, table: string): Promise<Targe
     columns.flatMap(({ name, type }) => (name === null ? [] : [[name, type ?? ''] as const])),
   )
   const comment = columns.find(({ name }) => name === 'embedding')?.comment ?? ''
+  const [model, embedded] = comment.slice(MODEL_COMMENT.length).split(COLUMNS_COMMENT)
   return {
     types,
     key: columns.find(({ is_key }) => is_key)?.name ?? null,
-    model: comment.startsWith(MODEL_COMMENT) ? comment.slice(MODEL_COMMENT.length) : undefined,
+    model: comment.startsWith(MODEL_COMMENT) ? model : undefined,
+    embedded: comment.startsWith(MODEL_COMMENT) ? embedded : undefined,
+    stored: columns.flatMap(({ name, is_generated }) => (name === null || is_generated ? [] : [name])),
+    isDependedOn: columns[0]!.is_depended_on,
   }
 }
 
@@ -57,9 +84,13 @@ export function targetProblems(
   target: Target | undefined,
   configuration: SearchConfiguration | null,
 ): string[] {
-  if (!plan.append) return target ? ['a table, view or index of that name exists already'] : []
-  if (!target) return ['there is no such table to append to']
+  if (plan.replace) return target ? replaceProblems(plan, target, configuration) : []
+  if (!changesTable(plan)) return target ? ['a table, view or index of that name exists already'] : []
+  if (!target) return [plan.append ? 'there is no such table to append to' : 'there is no such table']
   const problems: string[] = []
+  if (plan.upsert && target.embedded !== undefined && target.embedded !== embeddedColumns(plan)) {
+    problems.push(`the rows of the table are embedded from other columns: ${target.embedded}`)
+  }
   const vector = `vector(${plan.dimensions})`
   if (target.types.get('embedding') !== vector) {
     problems.push(`the table has no column embedding of type ${vector}, as ${plan.model} needs`)
@@ -73,6 +104,37 @@ export function targetProblems(
     if (!target.types.has(name)) problems.push(`the table has no column ${name}`)
     else if (!columnTypeIn(target, name))
       problems.push(`column ${name} is neither text, a number nor true or false`)
+  }
+  return problems
+}
+
+/** What is configured must be found in the file, or questions would fail from one moment to the next. */
+function replaceProblems(
+  plan: StoredPlan,
+  target: Target,
+  configuration: SearchConfiguration | null,
+): string[] {
+  const problems: string[] = []
+  if (target.model === undefined) problems.push('the table was not made by a load')
+  if (target.isDependedOn) {
+    problems.push(
+      'a view, a trigger, a policy or another table depends on it; change its rows by their id instead',
+    )
+  }
+  const entries = (configuration?.connection_config.embedding_configs ?? []).filter(
+    ({ table }) => table === plan.table,
+  )
+  const has = new Set([...plan.columns.map(({ name }) => name), idColumn(plan), 'embedding', 'words'])
+  const named = [
+    ...entries.flatMap(({ content_columns }) => content_columns.split(',').map((name) => name.trim())),
+    ...Object.keys(configuration?.filter_schema ?? {}).filter((name) => target.types.has(name)),
+  ]
+  for (const name of new Set(named)) {
+    if (entries.length > 0 && !has.has(name)) problems.push(`the search configuration names column ${name}`)
+  }
+  for (const { model } of entries) {
+    if (model !== plan.model)
+      problems.push(`the search configuration names model ${model}, not ${plan.model}`)
   }
   return problems
 }

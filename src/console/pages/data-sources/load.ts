@@ -2,7 +2,7 @@
 import { html } from 'hono/html'
 import { setDataSourceExposure, setDataSourceState, showDataSource } from '../../../contracts/data-sources.ts'
 import { notFound } from '../../../contracts/errors.ts'
-import { cancelLoad, previewLoad, showLoad, startLoad } from '../../../contracts/loads.ts'
+import { cancelLoad, previewLoad, showLoad, startLoad, undoLoad } from '../../../contracts/loads.ts'
 import type * as z from 'zod'
 import { card, choice, linkButton, notice } from '../../../pages/parts.ts'
 import { copyable, exactTime, table } from '../../components.ts'
@@ -35,12 +35,20 @@ import {
 
 type Preview = z.output<typeof previewLoad.output>
 /** Of a new load: what is left empty is left out. */
-const PLAN = formOf({ ...startLoad, idempotent: false }, ['table', 'id_column', 'title_column', 'append'], {
-  title_column: { label: 'Title of a hit' },
-  id_column: { label: 'ID', hint: 'Different in every row.' },
-  table: { required: true },
-  append: { label: 'Add to a table that was loaded before' },
-})
+const PLAN = formOf(
+  { ...startLoad, idempotent: false },
+  ['table', 'id_column', 'title_column', 'append', 'upsert', 'delete_missing', 'replace', 'dry_run'],
+  {
+    title_column: { label: 'Title of a hit' },
+    id_column: { label: 'ID', hint: 'Different in every row.' },
+    table: { required: true },
+    append: { label: 'Add to a table that was loaded before' },
+    upsert: { label: 'Change the rows of a table by their ID' },
+    delete_missing: { label: 'Delete rows that the file does not have' },
+    replace: { label: 'Replace a table that was loaded before' },
+    dry_run: { label: 'Only show what would change' },
+  },
+)
 
 export const loadRoutes = () =>
   createRoutes()
@@ -49,6 +57,7 @@ export const loadRoutes = () =>
     .get('/data-sources/:id/loads/:load/progress', readProgress)
     .post('/data-sources/:id/loads/:load/expose', expose)
     .post('/data-sources/:id/loads/:load/cancel', cancel)
+    .post('/data-sources/:id/loads/:load/undo', undo)
 
 /** An id of the wrong shape is not found, like an unknown one, or one of another database. */
 async function readLoad(c: PageContext): Promise<ShownLoad> {
@@ -124,7 +133,8 @@ async function columnsCard(c: PageContext, load: ShownLoad, source: Source, refu
         ${plan.field('table')}
       </div>
       <div class="choice-grid">
-        ${plan.field('append')}
+        ${plan.field('append')} ${plan.field('upsert')} ${plan.field('delete_missing')} ${plan.field('replace')}
+        ${plan.field('dry_run')}
         ${mayExpose && choice('checkbox', 'expose', 'true', refused === undefined || mayExposeIn(refused.form), `Let ${roleAndAbove(source.minimum_role)} ask ${source.name}`, 'Turns it on as a data source and exposes it.')}
       </div>`,
     submit: 'Load',
@@ -192,7 +202,14 @@ const failureCard = (load: Pick<ShownLoad, 'failure' | 'problems' | 'problem_cou
 
 function doneCards(c: PageContext, load: ShownLoad, source: Source) {
   const mayAsk = source.exposed && hasRole(sessionOf(c), source.minimum_role)
-  return html`${notice('done', html`<p><strong>${plural(load.rows, 'row')} loaded</strong> into table <code>${load.table}</code>.</p>`)}
+  if (load.dry_run) {
+    return card(
+      'What would change',
+      html`<p>${changesOf(load)} in table <code>${load.table}</code>. Nothing was changed.</p>
+      <div class="actions">${linkButton(`${LOAD_FILE_PATH}?database=${databaseOf(load)}`, 'Load it')}</div>`,
+    )
+  }
+  return html`${notice('done', html`<p><strong>${plural(load.rows, 'row')} loaded</strong> into table <code>${load.table}</code>${load.changes && html`: ${changesOf(load)}`}.</p>`)} ${undoCard(c, load)}
     ${load.failure && notice('problem', html`<p>${load.failure}</p>`)}
     ${
       load.configuration_saved
@@ -268,6 +285,31 @@ async function exposeSource(c: PageContext, { source_id, exposed, enabled }: Sou
   const { call } = sessionOf(c)
   if (!enabled) await call(setDataSourceState, { source_id, enabled: true })
   await call(setDataSourceExposure, { source_id, exposed: true })
+}
+
+const changesOf = ({ changes }: ShownLoad): string =>
+  changes
+    ? `${changes.added.toLocaleString('en')} new, ${changes.changed.toLocaleString('en')} changed, ${changes.gone.toLocaleString('en')} gone`
+    : ''
+
+const undoCard = (c: PageContext, load: ShownLoad) =>
+  load.undo_until &&
+  formCard(c, {
+    title: load.undone ? 'Undone' : 'Undo',
+    lead: load.undone
+      ? html`The table is as it was before this load. Until ${exactTime(load.undo_until)} you can bring the load back.`
+      : html`Until ${exactTime(load.undo_until)} you can bring back what the table was before.`,
+    action: `${loadPath(load)}/undo`,
+    fields: html`<input type="hidden" name="undone" value="${String(!load.undone)}" />`,
+    submit: load.undone ? 'Bring the load back' : 'Undo this load',
+  })
+
+async function undo(c: PageContext) {
+  const load = await readLoad(c)
+  const undone = text(c.get('form'), 'undone') === 'true'
+  return actAndReturn(c, loadPath(load), undone ? 'Load undone.' : 'Load brought back.', () =>
+    sessionOf(c).call(undoLoad, { load_id: load.id, undone }),
+  )
 }
 
 async function cancel(c: PageContext) {

@@ -1,0 +1,139 @@
+/** Brings the version of a table before a load back, in one statement, or the load's again: what it replaces is kept in its place. */
+import { and, eq, gt, inArray, or, sql } from '../../../db/drizzle.ts'
+import { stagingName } from '../../../db/managed/drop-staged-table.ts'
+import { quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
+import { loads, type StoredPlan } from '../../../db/schema.ts'
+import { ServiceError } from '../../contracts/errors.ts'
+import { LOAD_UNDO_DAYS } from '../../contracts/limits.ts'
+import { requireDiskQuota, sourceIdOf, writeToDatabase, type Queries } from '../databases/index.ts'
+import { takeWordStatisticsAgain } from '../search/index.ts'
+import { writeInSteps, type Verb } from '../verb.ts'
+import { failingAsDatabase } from './database-problem.ts'
+import { setAside } from './finish-step.ts'
+import type { LoadDeps } from './load-deps.ts'
+import { isLoad, presentLoad, requireLoad, undoUntilOf, type LoadRow } from './load-rows.ts'
+import { idColumn } from './search-entry.ts'
+import { beforeTable, finalTable, hasBefore, keysTable, literal, oneAtATime, undoneTable } from './staging.ts'
+import { readTarget, type Target } from './target-table.ts'
+
+export const undoLoad: Verb<'undoLoad', LoadDeps> = writeInSteps(
+  { audit: 'load.undone' },
+  async (context, { load_id, undone }) => {
+    const { db, clock, orgId, principal, transaction } = context
+    const { load, source } = await requireLoad(db, orgId, load_id)
+    const until = undoUntilOf(load)
+    if (until === null || until <= clock()) throw nothingBefore()
+    await requireDiskQuota(db, orgId, source.kind)
+    await transaction(async ({ tx, audit }) => {
+      await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`loads of ${orgId}`}, 0))`)
+      await refuseOthers(tx, load)
+      await audit(
+        'load.undone',
+        `${load.filename || load.id} in ${sourceIdOf(source.name)}, table ${load.plan!.table}`,
+      )
+    })
+    await failingAsDatabase(() =>
+      writeToDatabase(context, source, (queries) => bringBack(queries, load, load.plan!, undone), {
+        signal: principal.signal,
+        isLong: true,
+      }),
+    )
+    // Without them questions rank a little worse, until the next look at its health.
+    await takeWordStatisticsAgain(context, source).catch(() => {})
+    // Afterwards: whoever asks again, because the answer was lost, finds it done and notes it.
+    const [now] = await db
+      .update(loads)
+      .set({ plan: { ...load.plan!, isUndone: undone } })
+      .where(isLoad(load))
+      .returning()
+    return presentLoad(now ?? load, source)
+  },
+)
+
+const nothingBefore = () =>
+  new ServiceError('CONFLICT', 'There is no version before this load', {
+    hint: `It is kept for ${LOAD_UNDO_DAYS} days, and until the next load of the table.`,
+  })
+
+/** Of the same table: one that is under way, or came later. */
+async function refuseOthers(tx: Pick<LoadDeps['db'], 'select'>, load: LoadRow): Promise<void> {
+  const [other] = await tx
+    .select({ state: loads.state })
+    .from(loads)
+    .where(
+      and(
+        eq(loads.orgId, load.orgId),
+        eq(loads.sourceId, load.sourceId),
+        sql`${loads.plan} ->> 'table' = ${load.plan!.table}`,
+        sql`${loads.plan} ->> 'dryRun' is null`,
+        or(
+          eq(loads.state, 'running'),
+          and(inArray(loads.state, ['succeeded']), gt(loads.finishedAt, load.finishedAt!)),
+        ),
+      ),
+    )
+    .limit(1)
+  if (!other) return
+  throw other.state === 'running'
+    ? new ServiceError('CONFLICT', 'Another file is being loaded into this table', {
+        hint: 'Wait for it, or cancel it: svc db loads',
+      })
+    : new ServiceError('CONFLICT', 'The table was loaded again since then')
+}
+
+async function bringBack(queries: Queries, load: LoadRow, plan: StoredPlan, undone: boolean): Promise<void> {
+  if (!(await hasBefore(queries, load.id))) throw nothingBefore()
+  const target = await readTarget(queries, plan.table)
+  if (!target || (plan.replace && target.isDependedOn)) throw tableChanged()
+  const change = plan.replace
+    ? swapTables(load.id, plan.table)
+    : swapRows(load.id, plan, await columnsBefore(queries, load.id, target))
+  const mark = undoneTable(load.id)
+  // Whoever asks again after a lost answer changes nothing.
+  await queries
+    .query(
+      oneAtATime(
+        load.id,
+        `if (pg_catalog.to_regclass(${literal(mark)}) is not null) = ${undone} then return; end if;
+        ${change}
+        ${undone ? `create table ${mark} ();` : `drop table ${mark};`}`,
+      ),
+    )
+    .catch((error: unknown) => {
+      // Rows or columns that do not fit any more.
+      throw /^(42|22|23)/.test((error as { code?: string }).code ?? '') ? tableChanged() : error
+    })
+}
+
+const tableChanged = () =>
+  new ServiceError('CONFLICT', 'The table was changed since the load, and stays as it is')
+
+/** Questions wait for the moment in which one table goes and the other comes. */
+const swapTables = (loadId: string, table: string): string =>
+  `${setAside(table, `${loadId}_swap`)}
+  alter table ${beforeTable(loadId)} set schema public;
+  alter table ${finalTable(`${loadId}_before`)} rename to ${quoteIdentifier(table)};
+  alter table ${stagingName(`${loadId}_swap`)} rename to ${quoteIdentifier(`${loadId}_before`)};`
+
+/** In the order of the table that is kept; a column that was added since stays empty. */
+async function columnsBefore(queries: Queries, loadId: string, target: Target): Promise<readonly string[]> {
+  const found = await queries.query<{ name: string }>(
+    `select a.attname::text as name from pg_catalog.pg_attribute a
+      where a.attrelid = pg_catalog.to_regclass(${literal(beforeTable(loadId))}) and a.attnum > 0 and not a.attisdropped
+      order by a.attnum limit 2000`,
+  )
+  if (found.some(({ name }) => !target.stored.includes(name))) throw tableChanged()
+  return found.map(({ name }) => name)
+}
+
+function swapRows(loadId: string, plan: StoredPlan, columns: readonly string[]): string {
+  const [table, before, key] = [finalTable(plan.table), beforeTable(loadId), quoteIdentifier(idColumn(plan))]
+  const aside = stagingName(`${loadId}_swap`)
+  const names = columns.map(quoteIdentifier).join(', ')
+  const isConcerned = `t.${key} in (select k.${key} from ${keysTable(loadId)} k)`
+  return `create table ${aside} as select ${names} from ${table} t where ${isConcerned};
+  delete from ${table} t where ${isConcerned};
+  insert into ${table} (${names}) select ${names} from ${before};
+  drop table ${before};
+  alter table ${aside} rename to ${quoteIdentifier(`${loadId}_before`)};`
+}
