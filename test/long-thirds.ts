@@ -44,7 +44,7 @@ export const SECONDS: Readonly<Record<string, number>> = {
   'test/long/kill-documents.test.ts': 300,
   'test/long/kill-first-run.test.ts': 60,
   'test/long/kill-install.test.ts': 40,
-  'test/long/kill-load.test.ts': 360,
+  'test/long/kill-load.test.ts': 600,
   'test/long/kill-maintenance.test.ts': 60,
   'test/long/kill-notifications.test.ts': 120,
   'test/long/kill-one-process-run.test.ts': 40,

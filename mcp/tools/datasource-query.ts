@@ -4,7 +4,7 @@ import { queryDataSource, type Hit } from '../../src/contracts/data-sources.ts'
 import { notFound } from '../../src/contracts/errors.ts'
 import { tool, hidePattern } from '../tool.ts'
 
-const { source_id, query, top_k, target } = queryDataSource.input.shape
+const { source_id, query, filters, top_k, target } = queryDataSource.input.shape
 
 export const datasourceQuery = tool({
   name: 'datasource_query',
@@ -17,10 +17,15 @@ export const datasourceQuery = tool({
   input: z.strictObject({
     source_id: hidePattern(source_id).describe('An id from datasource_list, like db_orders.'),
     query: query.describe('The question.'),
-    // As a schema it would cost a model more than these words do; the gateway reads it strictly.
+    // Written out as a schema it would cost a model more than these words do.
     filters: z
       .record(z.string(), z.unknown())
       .default({})
+      .superRefine((given, context) => {
+        for (const { message, path } of filters.safeParse(given).error?.issues ?? []) {
+          context.addIssue({ code: 'custom', message, path })
+        }
+      })
       .describe('Column to value, to an array of values, or to a range like {"gte": 10, "lt": 20}.'),
     top_k,
     target: target.describe('Label of one search target.'),
@@ -31,8 +36,7 @@ export const datasourceQuery = tool({
     // A source that the URL leaves out answers exactly like one that does not exist.
     if (sources && !sources.has(question.source_id)) throw notFound()
     // The core has limited the size of this answer; it only gets smaller here.
-    const filters = question.filters as z.input<typeof queryDataSource.input>['filters']
-    const answer = await call(queryDataSource, { ...question, filters })
+    const answer = await call(queryDataSource, { ...question, filters: filters.parse(question.filters) })
     return { ...answer, results: answer.results.map(withRoundedScore) }
   },
 })

@@ -356,6 +356,8 @@ export const LOAD_ID_CHARACTERS = 200
 export const LOAD_PROBLEMS_SHOWN = 100
 /** Of one organization: loads that are being uploaded or run. */
 export const LOADS_UNFINISHED_MAX = 10
+/** One person leaves places to the others. */
+export const LOADS_UNFINISHED_PER_PERSON = 6
 /** A step of a load that is not heard from for so long is taken over; its process says so several times in between. */
 export const LOAD_LEASE_SECONDS = 30
 /** An upload that stopped, a model or a database that is away: given up after so long. */

@@ -43,6 +43,8 @@ export const LOAD_WAITS = {
   model: 'The embedding model cannot be used now.',
   database: 'The database cannot be reached now.',
 } as const
+/** It is not its turn: those of others, or of the same organization, are worked on. */
+export const LOAD_WAITS_BEHIND = 'Other loads are ahead of it.'
 export type LoadWait = keyof typeof LOAD_WAITS
 
 /** As Postgres takes it without quotes, so that people can type it. */

@@ -14,8 +14,16 @@ const ASLEEP_MS = 10 * 60_000
 /** Of a turn in the database: more than healthy ones take. */
 const SLOW_MS: Record<Work, number> = { short: 5_000, long: 5 * 60_000, documents: 5_000 }
 const SLOW_FOR_MS = 10 * 60_000
+/**
+ * A turn that has been in its database for so long goes on by itself, and its loop takes another one: somebody may sleep in a
+ * trigger there. Longer than a statement waits for a lock. Such turns are one of each organization, and so many in all; one more
+ * is given back.
+ */
+const ALONE_AFTER_MS: Record<Work, number> = { short: 15_000, long: 20_000, documents: 15_000 }
+const ALONE_MAX = 32
 
 export function startLoads(deps: LoadDeps): { stop(): Promise<void> } {
+  const alone = new Set<Promise<void>>()
   const slow: Record<Work, SlowOrganizations> = {
     short: slowOrganizations(),
     long: slowOrganizations(),
@@ -39,15 +47,21 @@ export function startLoads(deps: LoadDeps): { stop(): Promise<void> } {
       ...(at > 0 && !isLast && { netMs: ASLEEP_MS }),
       async turn(stopping) {
         let databaseMs = 0
-        const hasWorked = await takeLoadStep(deps, stopping, {
+        let orgId = ''
+        const givenBack = new AbortController()
+        const isSlow = Promise.withResolvers<'alone'>()
+        const step = takeLoadStep(deps, AbortSignal.any([stopping, givenBack.signal]), {
           work,
           except: isLast ? [] : slow[work].all(),
           onWork,
+          onClaim: (of) => (orgId = of),
           async aroundQuery(query) {
             const startedAt = performance.now()
+            const timer = setTimeout(() => isSlow.resolve('alone'), ALONE_AFTER_MS[work] - databaseMs)
             try {
               return await query()
             } finally {
+              clearTimeout(timer)
               databaseMs += performance.now() - startedAt
             }
           },
@@ -57,13 +71,37 @@ export function startLoads(deps: LoadDeps): { stop(): Promise<void> } {
             loops.wake(nameOf(work, LOOPS[work] - 1))
           },
         })
-        return hasWorked ? 'again' : null
+        const done = await Promise.race([step, isSlow.promise])
+        if (done !== 'alone') return done ? 'again' : null
+        slow[work].add(orgId)
+        loops.wake(nameOf(work, LOOPS[work] - 1))
+        if (alone.size < ALONE_MAX) {
+          const goingOn = step.then(
+            () => {},
+            () => {},
+          )
+          alone.add(goingOn)
+          void goingOn.then(() => {
+            alone.delete(goingOn)
+            loops.wake(nameOf(work, 0))
+          })
+        } else {
+          givenBack.abort()
+          await step
+        }
+        return 'again'
       },
     }
   }
   const table = WORK.flatMap((work) => Array.from({ length: LOOPS[work] }, (_, at) => makeLoop(work, at)))
   const loops: Loops = startLoops(deps, table)
-  return loops
+  return {
+    async stop() {
+      await loops.stop()
+      // They end with the signal that the loops were given.
+      await Promise.all(alone)
+    },
+  }
 }
 
 type SlowOrganizations = ReturnType<typeof slowOrganizations>

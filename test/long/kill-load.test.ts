@@ -13,7 +13,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import postgres from 'postgres'
 import type { Call } from '../../src/client/http-client.ts'
 import { createDatabase, removeDatabase, showConnectionString } from '../../src/contracts/databases.ts'
-import { listLoads, type LoadPhase, type LoadState } from '../../src/contracts/loads.ts'
+import { listLoads, undoLoad, type LoadPhase, type LoadState } from '../../src/contracts/loads.ts'
 import { atAddress } from '../support/data-sources.ts'
 import { freePort } from '../support/free-port.ts'
 import { firstWordsIn, migratedFolder, processes, type ServerProcess } from '../support/process.ts'
@@ -65,6 +65,11 @@ const KILLS: readonly Kill[] = [
   { at: 'embedding', who: 'server' },
   { at: 'indexing', who: 'server' },
   { at: 'finishing', who: 'both' },
+]
+const KILLS_OF_CHANGES: readonly Kill[] = [
+  { at: 'checking', who: 'server' },
+  { at: 'embedding', who: 'both' },
+  { at: 'finishing', who: 'server' },
 ]
 const KILLS_OF_APPENDING: readonly Kill[] = [
   { at: 'embedding', who: 'server' },
@@ -168,7 +173,85 @@ test.each(PLACES)(
       )
       const all = ROWS + 200
       expect(found).toEqual({ rows: all, ids: all, vectors: all, shortest: TEXT.length + 1 })
-      await expect.poll(() => tablesIn(system), { timeout: 60_000 }).toEqual(['public.notes'])
+      const kept = (tables: readonly string[]) => tables.filter((name) => !KEPT.test(name))
+      await expect
+        .poll(async () => kept(await tablesIn(system)), { timeout: 60_000 })
+        .toEqual(['public.notes'])
+    } finally {
+      await leave(system.call)
+    }
+  },
+  PATIENCE_MS,
+)
+
+/** What a load has replaced, until it can no longer be undone. */
+const KEPT = /^svc_loads\.\w+_(before|keys|finished|undone)$/
+
+/** Its rows in one look: which there are, and what they say. */
+async function lookAt({ call }: Running): Promise<{ rows: number; vectors: number; digest: string }> {
+  const { url } = await call(showConnectionString, { name: 'notes' })
+  const [found] = await atAddress(url, (sql) =>
+    sql.unsafe(`select count(*)::int as rows, count(embedding)::int as vectors,
+      md5(string_agg(id || ':' || title || ':' || text, ',' order by id collate "C")) as digest from notes`),
+  )
+  return {
+    rows: Number(found!['rows']),
+    vectors: Number(found!['vectors']),
+    digest: String(found!['digest']),
+  }
+}
+
+test.each(PLACES)(
+  'killed again and again, a table is changed, replaced and undone whole, and seen as one version or the other (%#)',
+  async (place) => {
+    const system = await begin(place)
+    const seen: string[] = []
+    try {
+      await loadKilled(system, await writeCsv(rowsFrom(0, 400)), [])
+      const versions = [await lookAt(system)]
+      const rename = (rows: readonly string[]) =>
+        rows.map((row, at) => (at % 10 === 0 ? row.replace('words ', 'other ') : row))
+      const changes: [string[], string[]][] = [
+        [rename(rowsFrom(100, 400)), ['--upsert', '--delete-missing']],
+        [rename(rename(rowsFrom(200, 300))), ['--replace']],
+      ]
+      for (const [rows, more] of changes) {
+        const before = versions.at(-1)!
+        let isOver = false
+        const looking = (async () => {
+          while (!isOver) {
+            const look = await lookAt(system).catch(() => undefined)
+            if (look) seen.push(JSON.stringify(look))
+            await sleep(50)
+          }
+        })()
+        try {
+          expect(await loadKilled(system, await writeCsv(rows), KILLS_OF_CHANGES, more)).toBe(1)
+        } finally {
+          isOver = true
+          await looking
+        }
+        const after = await lookAt(system)
+        expect(after).toMatchObject({ rows: rows.length, vectors: rows.length })
+        expect(after.digest).not.toBe(before.digest)
+        versions.push(after)
+        const known = new Set(versions.map((one) => JSON.stringify(one)))
+        expect(seen.filter((look) => !known.has(look))).toEqual([])
+        // Undone while the server is killed, and done again: whoever has no answer asks again.
+        const { id: load_id } = (await system.newest())!
+        for (const [undone, expected] of [
+          [true, before],
+          [false, after],
+        ] as const) {
+          const asked = system.call(undoLoad, { load_id, undone }).catch(() => undefined)
+          await sleep(Math.random() * 200)
+          await system.kill()
+          await asked
+          expect(known).toContain(JSON.stringify(await lookAt(system)))
+          await system.call(undoLoad, { load_id, undone })
+          expect(await lookAt(system)).toEqual(expected)
+        }
+      }
     } finally {
       await leave(system.call)
     }

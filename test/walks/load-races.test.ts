@@ -396,6 +396,53 @@ describe.skipIf(!hasServer)('loads on a server with pgvector (TEST_PGVECTOR_URL)
     }
   }, 120_000)
 
+  test('organizations that sleep in a trigger keep no other one waiting', async () => {
+    const many = fileOf(...Array.from({ length: 1_001 }, (_, at) => `m${at}`))
+    // What is left of it takes long, as theirs does. It waits until both sleep.
+    const { id } = await startFile(org.owner.call, 'shop', many, { ...PLAN, table: table() })
+    await takeUntil(system, id, 'indexing')
+    await system.db
+      .update(loads)
+      .set({ waitsUntil: sql`now() + interval '1 hour'` })
+      .where(isLoad(id))
+    const sleeping = await Promise.all(Array.from({ length: 2 }, () => makeOrganization(system)))
+    for (const of of sleeping) {
+      await of.owner.call(createDatabase, { name: 'shop' })
+      await loadFile(system, of.owner.call, 'shop', fileOf('a'), PLAN)
+      await inDatabase(of, 'shop', (client) =>
+        client.unsafe(`create function rest() returns trigger language plpgsql as $$
+            begin perform pg_sleep(600); return null; end $$;
+          create trigger rest after insert on shop execute function rest()`),
+      )
+    }
+    for (const of of sleeping) await startFile(of.owner.call, 'shop', many, { ...PLAN, append: true })
+    const asleep = async () =>
+      (
+        await onServer(
+          managedDatabases(),
+          `select pid from pg_stat_activity where application_name = 'svc load' and wait_event = 'PgSleep'`,
+        )
+      ).length
+    const running = startLoads(system.system.gateway!)
+    try {
+      await expect.poll(asleep, { timeout: 60_000 }).toBe(2)
+      await system.db.update(loads).set({ waitsUntil: null }).where(isLoad(id))
+      await notify(system.db, 'loads')
+      await expect.poll(async () => (await show(id)).state, { timeout: 60_000 }).toBe('succeeded')
+      expect(await asleep()).toBe(2)
+    } finally {
+      await running.stop()
+    }
+    const ids = sleeping.map((of) => of.id)
+    const isRunning = and(inArray(loads.orgId, ids), eq(loads.state, 'running'))
+    expect(await system.db.select().from(loads).where(isRunning)).toHaveLength(2)
+    for (const of of sleeping) {
+      await inDatabase(of, 'shop', (client) => client.unsafe('drop function rest() cascade'))
+    }
+    await takeLoadSteps(system)
+    expect(await system.db.select().from(loads).where(isRunning)).toEqual([])
+  }, 240_000)
+
   describe('an organization over its disk quota', () => {
     const physicalName = async () => {
       const [row] = await system.db.select().from(dataSources).where(eq(dataSources.orgId, org.id))

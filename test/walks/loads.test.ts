@@ -17,6 +17,7 @@ import { makeId } from '../../src/contracts/ids.ts'
 import {
   LOAD_GIVE_UP_SECONDS,
   LOADS_UNFINISHED_MAX,
+  LOADS_UNFINISHED_PER_PERSON,
   LOAD_PART_BYTES,
   LOAD_PART_MIN_BYTES,
   LOAD_RECORD_BYTES,
@@ -41,7 +42,13 @@ import {
   createTextEmbedding,
   takeTokens,
 } from '../../src/cores/embeddings/index.ts'
-import { contentTable, createStaging, readContent, removeStaging } from '../../src/cores/loads/staging.ts'
+import {
+  contentTable,
+  createStaging,
+  readContent,
+  removeStaging,
+  storePart,
+} from '../../src/cores/loads/staging.ts'
 import { writeToDatabase, type Queries } from '../../src/cores/databases/index.ts'
 import { takeLoadStep, uploadLoadPart as uploadPart, type LoadDeps } from '../../src/cores/loads/index.ts'
 import type { EmbeddingModels } from '../../src/cores/search/index.ts'
@@ -755,18 +762,55 @@ describe('an upload', () => {
   test('has a limit for each organization', async () => {
     const crowded = await makeOrganization(system)
     await crowded.owner.call(createDatabase, { name: 'shop' })
-    for (let at = 0; at < LOADS_UNFINISHED_MAX; at++) {
-      await crowded.owner.call(createLoad, announced('shop', `a${at}`))
-    }
-    await expect(crowded.owner.call(createLoad, announced('shop', 'more'))).rejects.toEqual(
-      refused('CONFLICT'),
-    )
-    const [first] = (await crowded.owner.call(listLoads, { name: 'shop' })).loads
+    const colleague = await makeMember(system, crowded, 'developer')
+    const begin = (person: Pick<Person, 'call'>, file: string) =>
+      person.call(createLoad, announced('shop', file))
+    for (let at = 0; at < LOADS_UNFINISHED_PER_PERSON; at++) await begin(crowded.owner, `a${at}`)
+    // And for each person, who leaves places to the others.
+    await expect(begin(crowded.owner, 'more')).rejects.toMatchObject({
+      message: `A person has at most ${LOADS_UNFINISHED_PER_PERSON} unfinished loads`,
+    })
+    for (let at = LOADS_UNFINISHED_PER_PERSON; at < LOADS_UNFINISHED_MAX; at++)
+      await begin(colleague, `a${at}`)
+    await expect(begin(colleague, 'more')).rejects.toMatchObject({
+      message: `An organization has at most ${LOADS_UNFINISHED_MAX} unfinished loads`,
+    })
+    const first = (await crowded.owner.call(listLoads, { name: 'shop' })).loads.at(-1)
     await crowded.owner.call(cancelLoad, { load_id: first!.id })
     await crowded.owner.call(createLoad, announced('shop', 'more'))
     await crowded.owner.call(removeDatabase, { name: 'shop', confirm: 'shop' })
     expect(await system.db.select().from(loads).where(eq(loads.orgId, crowded.id))).toEqual([])
   })
+})
+
+test('files that are refused keep nobody from loading', async () => {
+  const crowded = await makeOrganization(system)
+  const { call } = crowded.owner
+  await call(createDatabase, { name: 'shop' })
+  await loadFile(system, call, 'shop', CSV, { ...PLAN, table: 'goods' })
+  const states = async () => (await call(listLoads, { name: 'shop' })).loads.map(({ state }) => state)
+  for (let at = 0; at < LOADS_UNFINISHED_MAX; at++) {
+    // A header that cannot be one ends the load; a table that is there leaves it to other choices, until somebody needs its place.
+    await expect(startFile(call, 'shop', `,,\nbad,${at},\n`, PLAN)).rejects.toEqual(
+      refused('INVALID_REQUEST'),
+    )
+    await expect(
+      startFile(call, 'shop', `${CSV}X${at},a,b,1,true\n`, { ...PLAN, table: 'goods' }),
+    ).rejects.toEqual(refused('CONFLICT'))
+  }
+  expect((await states()).filter((state) => state === 'failed')).toHaveLength(LOADS_UNFINISHED_MAX)
+  expect((await states()).filter((state) => state === 'uploading')).toHaveLength(LOADS_UNFINISHED_PER_PERSON)
+  const { id } = await startFile(call, 'shop', `${CSV}X0,a,b,1,true\n`, { ...PLAN, table: 'others' })
+  await takeLoadSteps(system)
+  expect((await call(showLoad, { load_id: id })).state).toBe('succeeded')
+  await system.db
+    .update(loads)
+    .set({ state: 'canceled' })
+    .where(and(eq(loads.orgId, crowded.id), eq(loads.state, 'uploading')))
+  await takeLoadSteps(system)
+  expect((await rowsIn(crowded, 'shop', `select from pg_tables where schemaname = 'svc_loads'`)).length).toBe(
+    0,
+  )
 })
 
 describe('a load that is interrupted', () => {
@@ -886,6 +930,10 @@ describe('a load that is interrupted', () => {
     expect(await stagedOf(org, id)).toEqual([])
     await create(30)
     expect(await stagedOf(org, id)).toHaveLength(2)
+    const store = (seconds: number) =>
+      inShop((queries) => storePart(queries, id, 0, Buffer.from(String(seconds)), async () => seconds))
+    expect([await store(30), await store(0), await store(-1)]).toEqual([true, false, false])
+    expect(String(await inShop((queries) => readContent(queries, id, 0, 100)))).toBe('30')
     await inShop((queries) => removeStaging(queries, id))
     expect(await stagedOf(org, id)).toEqual([])
   })

@@ -47,14 +47,29 @@ async function load(
     if (load.received > 0) ctx.info(`Continuing ${load.id}`)
     await uploadFile(ctx, load, path, progress.show)
     if (load.state === 'uploading') await requireUnchanged(ctx, load, path, file.sha256)
-    const started = await patiently(ctx, () =>
-      ctx.callOperation('startLoad', { load_id: load.id, origin: path, ...plan }),
-    )
+    const started = await start(ctx, load.id, { origin: path, ...plan })
     const ended = await followLoad(ctx, started, progress.show)
     progress.end()
     await printEnded(ctx, name, ended, isExposed)
   } finally {
     progress.end()
+  }
+}
+
+/** A file that is refused leaves nothing behind, unless it runs already with other choices. */
+async function start(
+  ctx: CommandContext,
+  load_id: string,
+  plan: Omit<Input<'startLoad'>, 'load_id'>,
+): Promise<Load> {
+  try {
+    return await patiently(ctx, () => ctx.callOperation('startLoad', { load_id, ...plan }))
+  } catch (error) {
+    if (error instanceof ServiceError && ['INVALID_REQUEST', 'CONFLICT'].includes(error.code)) {
+      const { state } = await ctx.callOperation('showLoad', { load_id })
+      if (state === 'uploading') await ctx.callOperation('cancelLoad', { load_id })
+    }
+    throw error
   }
 }
 

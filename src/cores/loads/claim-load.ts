@@ -1,6 +1,6 @@
 /**
- * The next load to take a step of: of the organization whose loads were worked on longest ago, so that a large file of one
- * does not keep another waiting. About one step of an organization at a time.
+ * The next load to take a step of: of the organization whose loads were worked on longest ago, and in it of such a person, so
+ * that a large file of one does not keep another waiting. About one step of an organization at a time.
  */
 import type { SQL } from 'drizzle-orm'
 import { and, eq, inArray, not, sql } from '../../../db/drizzle.ts'
@@ -84,7 +84,9 @@ export async function claimLoad(
       and not exists (
         select from loads o where o.org_id = l.org_id and o.id <> l.id and not ${loadLease.isFree('o')}
           and o.state <> 'uploading')
-    order by (select max(o.worked_at) from loads o where o.org_id = l.org_id) nulls first, l.worked_at nulls first
+    order by (select max(o.worked_at) from loads o where o.org_id = l.org_id) nulls first,
+      (select max(o.worked_at) from loads o where o.org_id = l.org_id and o.created_by = l.created_by) nulls first,
+      l.worked_at nulls first
     limit 1 for update of l skip locked)`
   return (await loadLease.take(db, next, { workedAt: now })) as ClaimedLoad | undefined
 }

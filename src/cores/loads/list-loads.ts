@@ -7,14 +7,14 @@ import { presentLoad } from './load-rows.ts'
 
 export const listLoads: Verb<'listLoads'> = list(
   { rows: 'loads', desc: [loads.id] },
-  async ({ db, orgId, page }, { name }) => {
+  async ({ db, clock, orgId, page }, { name }) => {
     const source = await findSource(db, orgId, sourceIdOf(name))
     if (!source) throw notFound()
     return page({
       from: () => db.select().from(loads),
       where: and(eq(loads.orgId, orgId), eq(loads.sourceId, source.id)),
       key: (row) => [row.id],
-      present: (rows) => rows.map((load) => presentLoad(load, source)),
+      present: (rows) => rows.map((load) => presentLoad(load, source, clock())),
     })
   },
 )

@@ -4,7 +4,13 @@ import type { Handle } from '../../../db/connect.ts'
 import { and, eq } from '../../../db/drizzle.ts'
 import { dataSources, loads, type StoredPlan } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
-import { LOAD_FAILURES, LOAD_WAITS, type Load, type LoadFormat } from '../../contracts/loads.ts'
+import {
+  LOAD_FAILURES,
+  LOAD_WAITS,
+  LOAD_WAITS_BEHIND,
+  type Load,
+  type LoadFormat,
+} from '../../contracts/loads.ts'
 import { findSource, sourceIdOf, type SourceRow } from '../databases/index.ts'
 import { withTable } from './search-entry.ts'
 import { changesTable } from './target-table.ts'
@@ -53,7 +59,11 @@ export async function requireDatabase(db: Handle, orgId: string, name: string): 
   return source
 }
 
-export function presentLoad(load: LoadRow, source: SourceRow): z.input<typeof Load> {
+/** Longer than between two turns of its own. */
+const BEHIND_MS = 10_000
+
+/** With the time, also whether it waits behind others. */
+export function presentLoad(load: LoadRow, source: SourceRow, now?: Date): z.input<typeof Load> {
   const { plan, state } = load
   return {
     id: load.id,
@@ -75,7 +85,7 @@ export function presentLoad(load: LoadRow, source: SourceRow): z.input<typeof Lo
     rows: load.rows,
     embedded: load.embedded,
     read_bytes: load.readBytes,
-    waits_for: state === 'running' && load.waitsFor ? LOAD_WAITS[load.waitsFor] : null,
+    waits_for: state === 'running' ? waitOf(load, now) : null,
     waits_until: (state === 'running' && load.waitsUntil?.toISOString()) || null,
     problems: [...load.problems],
     problem_count: load.problemCount,
@@ -89,6 +99,15 @@ export function presentLoad(load: LoadRow, source: SourceRow): z.input<typeof Lo
     created_at: load.createdAt.toISOString(),
     finished_at: load.finishedAt?.toISOString() ?? null,
   }
+}
+
+function waitOf(
+  { waitsFor, updatedAt, workedAt, leaseUntil }: LoadRow,
+  now: Date | undefined,
+): string | null {
+  if (waitsFor) return LOAD_WAITS[waitsFor]
+  const since = Math.max(updatedAt.getTime(), workedAt?.getTime() ?? 0)
+  return now && leaseUntil === null && now.getTime() - since > BEHIND_MS ? LOAD_WAITS_BEHIND : null
 }
 
 /** Null: there is nothing that could be brought back, or no longer. */

@@ -43,6 +43,14 @@ const MADE_MEANWHILE = new Set(['23505', '42P06', '42P07'])
 /** In the class of conditions that nobody else uses, as in finish-step.ts. */
 const LEASE_OVER = 'SVC02'
 
+const EPOCH = "pg_catalog.date_part('epoch', pg_catalog.clock_timestamp())"
+
+/** By the clock of the database, asked before the rest: then it ends no later than the lease, however long either takes. */
+async function endOfLease(queries: Queries, secondsLeft: () => Promise<number>): Promise<number> {
+  const [clock] = await queries.query<{ now: string }>(`select ${EPOCH}::text as now`)
+  return Number(clock!.now) + (await secondsLeft())
+}
+
 /**
  * Within the lease of whoever does it, of which `secondsLeft` tells the rest: afterwards the load may be cleaned up, and
  * nobody would know of what is made then. The database itself looks at its clock, once the others of this load are done: a
@@ -53,14 +61,11 @@ export async function createStaging(
   loadId: string,
   secondsLeft: () => Promise<number>,
 ): Promise<void> {
-  const epoch = "pg_catalog.date_part('epoch', pg_catalog.clock_timestamp())"
-  // Before the rest is asked for: then it ends no later than the lease, however long either takes.
-  const [clock] = await queries.query<{ now: string }>(`select ${epoch}::text as now`)
-  const end = Number(clock!.now) + (await secondsLeft())
+  const end = await endOfLease(queries, secondsLeft)
   const createTable = (name: string, columns: string) =>
     oneAtATime(
       loadId,
-      `if ${epoch} >= ${end} then raise exception 'the lease has run out' using errcode = '${LEASE_OVER}'; end if;
+      `if ${EPOCH} >= ${end} then raise exception 'the lease has run out' using errcode = '${LEASE_OVER}'; end if;
       create table if not exists ${name} (${columns});`,
     )
   for (const statement of [
@@ -83,17 +88,21 @@ export const whileStaged = (loadId: string, statements: string): string =>
     ${statements}`,
   )
 
+/** False: the lease has run out, and another attempt may have written there. */
 export async function storePart(
   queries: Queries,
   loadId: string,
   offset: number,
   body: Uint8Array,
-): Promise<void> {
-  await queries.query(
-    `insert into ${contentTable(loadId)} values ($1::bigint, decode($2, 'base64'))
-      on conflict (at) do update set body = excluded.body`,
+  secondsLeft: () => Promise<number>,
+): Promise<boolean> {
+  const end = await endOfLease(queries, secondsLeft)
+  const stored = await queries.query<{ at: string }>(
+    `insert into ${contentTable(loadId)} as c select $1::bigint, decode($2, 'base64') where ${EPOCH} < ${end}
+      on conflict (at) do update set body = excluded.body returning c.at::text as at`,
     [String(offset), Buffer.from(body).toString('base64')],
   )
+  return stored.length > 0
 }
 
 /**

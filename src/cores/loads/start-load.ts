@@ -2,8 +2,10 @@
 import { and, eq, ne, sql } from '../../../db/drizzle.ts'
 import { notify } from '../../../db/listen.ts'
 import { loads, type StoredPlan } from '../../../db/schema.ts'
+import type { SearchConfiguration } from '../../contracts/data-sources.ts'
 import { BUILT_IN_MODEL } from '../../contracts/embedding-settings.ts'
 import { ServiceError } from '../../contracts/errors.ts'
+import { LOAD_PROBLEMS_SHOWN } from '../../contracts/limits.ts'
 import { requireDiskQuota, sourceIdOf, writeToDatabase, type Queries } from '../databases/index.ts'
 import { requireBulkModel } from '../embeddings/index.ts'
 import { writeInSteps, type Verb } from '../verb.ts'
@@ -14,7 +16,7 @@ import { fileFormatOf, isLoad, presentLoad, requireLoad, type LoadRow } from './
 import { isSamePlan, planLoad } from './plan-load.ts'
 import { readBeginning } from './read-beginning.ts'
 import type { Header } from './read-rows.ts'
-import { changesTable, readTarget, targetProblems } from './target-table.ts'
+import { changesTable, readTarget, targetProblems, type Target } from './target-table.ts'
 
 export const startLoad: Verb<'startLoad', LoadDeps> = writeInSteps(
   { audit: 'load.started' },
@@ -42,23 +44,11 @@ export const startLoad: Verb<'startLoad', LoadDeps> = writeInSteps(
         { signal: principal.signal },
       ),
     )
-    const plan = planLoad(asked, header, source, member, dimensions)
-    if (!languages.includes(plan.language)) {
-      throw new ServiceError('INVALID_REQUEST', undefined, {
-        problems: [`language: must be one of ${languages.join(', ')}`],
-      })
-    }
-    const problems = targetProblems(plan, target, source.configuration)
-    if (problems.length > 0) {
-      throw new ServiceError('CONFLICT', `Table ${plan.table} cannot take this file`, {
-        problems,
-        ...(changesTable(plan)
-          ? {}
-          : {
-              hint: 'Choose another table, or append to this one, change its rows by their id, or replace it.',
-            }),
-      })
-    }
+    const plan = await notingRefusal(context, load, header, () => {
+      const chosen = planLoad(asked, header, source, member, dimensions)
+      requireTarget(chosen, target, languages, source.configuration)
+      return chosen
+    })
     const started = await transaction(async ({ tx, audit }) => {
       await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`loads of ${orgId}`}, 0))`)
       const [busy] = await tx
@@ -82,6 +72,7 @@ export const startLoad: Verb<'startLoad', LoadDeps> = writeInSteps(
           state: 'running',
           phase: 'reading',
           updatedAt: now,
+          failingSince: null,
           readBytes: header.consumed,
           readLines: header.line,
           ...loadLease.given,
@@ -100,6 +91,57 @@ export const startLoad: Verb<'startLoad', LoadDeps> = writeInSteps(
     return presentLoad(started ?? (await alreadyStarted(context, load, plan)), source)
   },
 )
+
+function requireTarget(
+  plan: StoredPlan,
+  target: Target | undefined,
+  languages: readonly string[],
+  configuration: SearchConfiguration | null,
+): void {
+  if (!languages.includes(plan.language)) {
+    throw new ServiceError('INVALID_REQUEST', undefined, {
+      problems: [`language: must be one of ${languages.join(', ')}`],
+    })
+  }
+  const problems = targetProblems(plan, target, configuration)
+  if (problems.length === 0) return
+  const hint = 'Choose another table, or append to this one, change its rows by their id, or replace it.'
+  throw new ServiceError('CONFLICT', `Table ${plan.table} cannot take this file`, {
+    problems,
+    ...(changesTable(plan) ? {} : { hint }),
+  })
+}
+
+/** A file that can never be loaded ends at once; one that was refused for its choices makes way for others (create-load.ts). */
+async function notingRefusal<T>(
+  { db, clock }: LoadDeps,
+  load: LoadRow,
+  { problems }: Header,
+  choose: () => T,
+): Promise<T> {
+  try {
+    return choose()
+  } catch (error) {
+    const now = clock()
+    await db
+      .update(loads)
+      .set(
+        problems.length > 0
+          ? {
+              state: 'failed',
+              failure: 'file',
+              problems: problems.slice(0, LOAD_PROBLEMS_SHOWN),
+              problemCount: problems.length,
+              updatedAt: now,
+              finishedAt: now,
+            }
+          : { failingSince: now },
+      )
+      .where(and(isLoad(load), eq(loads.state, 'uploading')))
+    if (problems.length > 0) await notify(db, 'loads')
+    throw error
+  }
+}
 
 function requireUploaded({ state, received, bytes }: LoadRow): void {
   if (state === 'uploading' && received < bytes) {

@@ -77,16 +77,26 @@ type Options = {
   readonly onTurn?: (orgId: string) => void
   /** There is something to do: perhaps more of it, or from now on something of another kind. */
   readonly onWork?: (work: Work) => void
+  /** Of which organization it is, as soon as that is known. */
+  readonly onClaim?: (orgId: string) => void
 }
 
 /** False: there is nothing to do. */
 export async function takeLoadStep(
   deps: LoadDeps,
   stopping: AbortSignal,
-  { work, except, onWork = () => {}, onTurn = () => {}, aroundQuery = (query) => query() }: Options = {},
+  {
+    work,
+    except,
+    onClaim = () => {},
+    onWork = () => {},
+    onTurn = () => {},
+    aroundQuery = (query) => query(),
+  }: Options = {},
 ): Promise<boolean> {
   const load = await claimLoad(deps, { work, except })
   if (!load) return false
+  onClaim(load.orgId)
   onWork(workOf(load))
   const lost = new AbortController()
   // Steps may take minutes, and then say that they live. One that was canceled ends.

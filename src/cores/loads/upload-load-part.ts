@@ -38,7 +38,9 @@ export const uploadLoadPart =
               })
               isStaging = false
             }
-            await storePart(queries, load.id, offset, body)
+            if (!(await storePart(queries, load.id, offset, body, () => leaseSecondsLeft(deps, load)))) {
+              throw otherPart()
+            }
           },
           { signal: principal.signal },
         ),
