@@ -388,11 +388,35 @@ CREATE TABLE deliveries (
   replayed_at timestamp with time zone,
   CONSTRAINT deliveries_org_id_id_pk PRIMARY KEY (org_id, id)
 ) PARTITION BY RANGE (id);
+CREATE INDEX deliveries_by_integration ON ONLY public.deliveries USING btree (org_id, integration_id, id) WHERE (integration_id IS NOT NULL);
 CREATE INDEX deliveries_by_message ON ONLY public.deliveries USING btree (org_id, message_id);
 CREATE INDEX deliveries_by_subscription ON ONLY public.deliveries USING btree (org_id, subscription_id, id);
 CREATE INDEX deliveries_by_user ON ONLY public.deliveries USING btree (org_id, user_id, id);
+CREATE TRIGGER changes_of_deliveries_are_counted AFTER UPDATE ON public.deliveries REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION count_changed_deliveries();
+CREATE TRIGGER deliveries_are_counted AFTER INSERT ON public.deliveries REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION count_new_deliveries();
 
 CREATE TABLE deliveries_rest PARTITION OF deliveries DEFAULT;
+
+CREATE TABLE delivery_count_changes (
+  org_id text NOT NULL,
+  hour timestamp with time zone NOT NULL,
+  integration_id text NOT NULL,
+  state text NOT NULL,
+  reason text NOT NULL,
+  n integer NOT NULL,
+  seq bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  CONSTRAINT delivery_count_changes_org_id_hour_seq_pk PRIMARY KEY (org_id, hour, seq)
+);
+
+CREATE TABLE delivery_counts (
+  org_id text NOT NULL,
+  hour timestamp with time zone NOT NULL,
+  integration_id text NOT NULL,
+  state text NOT NULL,
+  reason text NOT NULL,
+  n integer NOT NULL,
+  CONSTRAINT delivery_counts_org_id_hour_integration_id_state_reason_pk PRIMARY KEY (org_id, hour, integration_id, state, reason)
+);
 
 CREATE TABLE delivery_keys (
   org_id text NOT NULL,
@@ -501,6 +525,7 @@ CREATE TABLE events (
   recorded_at timestamp with time zone NOT NULL,
   fanned_out_at timestamp with time zone,
   fan_out_again_at timestamp with time zone,
+  text text,
   CONSTRAINT events_org_id_id_pk PRIMARY KEY (org_id, id)
 ) PARTITION BY RANGE (id);
 CREATE INDEX events_by_type ON ONLY public.events USING btree (org_id, type, occurred_at);
@@ -1085,6 +1110,7 @@ CREATE TABLE outbox (
   data jsonb NOT NULL,
   occurred_at timestamp with time zone NOT NULL,
   seq bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  text text,
   CONSTRAINT outbox_org_id_id_pk PRIMARY KEY (org_id, id)
 );
 CREATE INDEX outbox_in_order ON public.outbox USING btree (org_id, seq);
@@ -1564,6 +1590,35 @@ CREATE TABLE workload_pods (
   CONSTRAINT workload_pods_binding_id_pod_uid_pk PRIMARY KEY (binding_id, pod_uid),
   CONSTRAINT workload_pods_binding_id_workload_bindings_id_fk FOREIGN KEY (binding_id) REFERENCES workload_bindings(id) ON DELETE CASCADE
 );
+
+CREATE OR REPLACE FUNCTION public.count_changed_deliveries()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  INSERT INTO delivery_count_changes (org_id, hour, integration_id, state, reason, n)
+  SELECT org_id, date_trunc('hour', created_at, 'UTC'), coalesce(integration_id, ''), state, coalesce(reason, ''), sum(n)
+  FROM (
+    SELECT org_id, created_at, integration_id, state, reason, 1 AS n FROM after WHERE channel IS NOT NULL
+    UNION ALL
+    SELECT org_id, created_at, integration_id, state, reason, -1 FROM before WHERE channel IS NOT NULL
+  ) changed
+  GROUP BY 1, 2, 3, 4, 5 HAVING sum(n) <> 0;
+  RETURN NULL;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.count_new_deliveries()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  INSERT INTO delivery_count_changes (org_id, hour, integration_id, state, reason, n)
+  SELECT org_id, date_trunc('hour', created_at, 'UTC'), coalesce(integration_id, ''), state, coalesce(reason, ''), count(*)
+  FROM added WHERE channel IS NOT NULL GROUP BY 1, 2, 3, 4, 5;
+  RETURN NULL;
+END
+$function$;
 
 CREATE OR REPLACE FUNCTION public.refuse_change_of_source()
  RETURNS trigger

@@ -38,6 +38,8 @@ export const TABLE_KINDS: Record<TableName, TableKind> = {
   default_subscriptions: 'tenant',
   deliveries: 'tenant',
   deliveries_rest: 'tenant',
+  delivery_count_changes: 'tenant',
+  delivery_counts: 'tenant',
   delivery_keys: 'tenant',
   delivery_keys_rest: 'tenant',
   deployment_output: 'tenant',

@@ -27,7 +27,7 @@ import {
 } from '../drizzle.ts'
 import { instant, orgId } from './columns.ts'
 
-/** What an event is, in both tables. Identifiers and codes only: no title, no body, no name. */
+/** What an event is, in both tables. Identifiers and codes only, but for the text of an app: no title, no body, no name. */
 const eventColumns = () => ({
   orgId: orgId(),
   id: text('id').notNull(),
@@ -41,6 +41,8 @@ const eventColumns = () => ({
   concernsId: text('concerns_id'),
   appId: text('app_id'),
   data: jsonb('data').$type<Record<string, string>>().notNull(),
+  /** Of an event that an app sent, masked: for the inbox of its people. Apart from the data, because those are sent. */
+  text: text('text'),
   occurredAt: instant('occurred_at').notNull(),
 })
 
@@ -282,7 +284,35 @@ export const deliveries = pgTable(
     index('deliveries_by_message').on(t.orgId, t.messageId),
     index('deliveries_by_user').on(t.orgId, t.userId, t.id),
     index('deliveries_by_subscription').on(t.orgId, t.subscriptionId, t.id),
+    index('deliveries_by_integration')
+      .on(t.orgId, t.integrationId, t.id)
+      .where(sql`${t.integrationId} is not null`),
   ],
+)
+
+/** What deliveries with a destination are counted by; empty: none. By the hour (UTC) in which they were made. */
+const countColumns = () => ({
+  orgId: orgId(),
+  hour: instant('hour').notNull(),
+  integrationId: text('integration_id').notNull(),
+  state: text('state').$type<DeliveryState>().notNull(),
+  reason: text('reason').$type<DeliveryReason | ''>().notNull(),
+  n: integer('n').notNull(),
+})
+
+/** How many there are: those of older days by the day. Together with what has changed since, below. */
+export const deliveryCounts = pgTable('delivery_counts', countColumns(), (t) => [
+  primaryKey({ columns: [t.orgId, t.hour, t.integrationId, t.state, t.reason] }),
+])
+
+/**
+ * By how many they have changed, written by triggers on `deliveries` in the transaction of the change: only added to, so that
+ * nobody waits for anybody. The worker folds them into the counts every minute.
+ */
+export const deliveryCountChanges = pgTable(
+  'delivery_count_changes',
+  { ...countColumns(), seq: bigint('seq', { mode: 'number' }).notNull().generatedAlwaysAsIdentity() },
+  (t) => [primaryKey({ columns: [t.orgId, t.hour, t.seq] })],
 )
 
 /** Every delivery by its event; and an event goes once to whoever it is for, unless somebody replays it. */

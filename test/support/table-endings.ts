@@ -55,6 +55,8 @@ export const TABLE_ENDINGS = {
   groups: ORGANIZATION,
   deliveries: NOTIFICATION,
   deliveries_rest: NOTIFICATION,
+  delivery_count_changes: RECORD,
+  delivery_counts: RECORD,
   delivery_keys: RECORD,
   delivery_keys_rest: RECORD,
   deployment_output: RECORD,
