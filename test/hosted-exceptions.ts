@@ -25,6 +25,7 @@ const ENGINE =
 export const FILES: Readonly<Record<string, string>> = {
   'test/walks/admission.test.ts': CONNECTOR,
   'test/walks/agents.test.ts': CONNECTOR,
+  'test/walks/app-events.test.ts': ENGINE,
   'test/walks/cli-login-program.test.ts': PAGES,
   'test/walks/cli-login.test.ts': PAGES,
   'test/walks/connector-attacks.test.ts': CONNECTOR,

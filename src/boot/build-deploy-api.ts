@@ -32,6 +32,8 @@ export function buildDeployApi(shared: Shared): Running {
       sourceStorageBytes: limits.sourceStorageBytes,
       logReads: createLogReads(),
       logLimits: limits.logLimits,
+      appUrl: config.APP_URL,
+      appEventsPerDay: limits.appEventsPerDay,
     }),
   )
 }

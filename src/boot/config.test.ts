@@ -123,6 +123,7 @@ const VALUES: Table = {
     bad: ['x', '[]', '{"claude":{}}', '{"rules":{"wire":"anthropic","url":"https://models.example"}}'],
   },
   MAINTENANCE_RUNS_AT_ONCE: { good: ['1', '200'], bad: ['0', '201', ...NO_NUMBERS] },
+  APP_EVENTS_PER_DAY: { good: ['1', '1000'], bad: ['0', ...NO_NUMBERS] },
   LOG_LINES_PER_MINUTE: { good: ['1', '60000'], bad: ['0', ...NO_NUMBERS] },
   LOG_MIB_PER_APP: { good: ['1', '1024'], bad: ['0', ...NO_NUMBERS] },
   EMBEDDING_TOKENS_PER_DAY: { good: ['1', '20000000'], bad: ['0', ...NO_NUMBERS] },

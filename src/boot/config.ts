@@ -280,6 +280,11 @@ export const SETTINGS = {
       'MiB of log lines kept of one app, for seven days. More are not stored, and counted as dropped.',
     default: '1024',
   },
+  APP_EVENTS_PER_DAY: {
+    schema: whole(1, 1_000_000).default(1_000),
+    description: 'Events an app may send per day. Above it: 429 with Retry-After.',
+    default: '1000',
+  },
   QUESTIONS_PER_DAY: {
     schema: whole(1, 100_000_000).default(5_000),
     description: 'Questions an organization may ask its data sources per day (UTC).',

@@ -11,6 +11,7 @@ export const limitsOf = (config: Config) => ({
   organizationsPerPerson: config.ORGANIZATIONS_PER_PERSON,
   sourceStorageBytes: config.SOURCE_STORAGE_MIB * MIB,
   logLimits: { linesPerMinute: config.LOG_LINES_PER_MINUTE, bytesPerApp: config.LOG_MIB_PER_APP * MIB },
+  appEventsPerDay: config.APP_EVENTS_PER_DAY,
   tenantLimits: {
     statementSeconds: config.MANAGED_STATEMENT_SECONDS,
     idleTransactionSeconds: config.MANAGED_IDLE_TRANSACTION_SECONDS,

@@ -109,6 +109,7 @@ export const OPERATION_CALLS: Readonly<Record<string, OperationCall>> = {
   'notifications replay': { operation: 'replayDelivery', confirm: 'This sends {delivery_id} again; it may arrive twice.', fields: { id: 'id', replay_of: 'replay_of' } },
   'notifications retry': { operation: 'retryDelivery', fields: { id: 'id', next_attempt_at: 'next_attempt_at' } },
   'notifications recover': { operation: 'recoverDeliveries', fields: { id: 'id', state: 'state', since: 'since' }, notes: ['Follow the deliveries with: svc notifications deliveries --integration {integration_id}'] },
+  'apps events send': { operation: 'sendAppEvent', fields: { id: 'id', type: 'type', subject: 'subject', replayed: 'replayed' } },
   'docs create': { operation: 'createDocuments', table: { ID: 'source_id', NAME: 'name', KIND: 'kind', READY: 'ready', ENABLED: 'enabled', EXPOSED: 'exposed', 'MIN ROLE': 'minimum_role', DESCRIPTION: 'description' }, notes: ['Fill it with: svc docs sync {name} <folder>'] },
   'docs status': { operation: 'showDocuments', fields: { source_id: 'source_id', version: 'version', published_at: 'published_at', documents: 'documents', passages: 'passages', 'LEFT OUT': 'left_out_count', undo_until: 'undo_until', 'SYNC?': 'sync.state', 'PHASE?': 'sync.phase', 'failure?': 'sync.failure' }, notes: [{ of: 'left_out', text: '{path}: {reason}' }] },
   'groups create': { operation: 'createGroup', table: { GROUP: 'id', NAME: 'name', MEMBERS: 'members', CREATED: 'created_at' }, notes: ['Rows whose access column has group:{name} are seen by it.'] },

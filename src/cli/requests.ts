@@ -226,6 +226,7 @@ export const REQUESTS = {
   replayFailedDeliveries: ['POST', '/api/notifications/deliveries/replay'],
   recoverDeliveries: ['POST', '/api/integrations/{integration_id}/recoveries'],
   listRecoveries: ['GET', '/api/integrations/{integration_id}/recoveries'],
+  sendAppEvent: ['POST', '/api/deploy/apps/{alias}/events'],
   createDocuments: ['POST', '/api/wf/documents'],
   syncDocuments: ['POST', '/api/wf/documents/{name}/syncs'],
   showDocuments: ['GET', '/api/wf/documents/{name}'],

@@ -1,6 +1,7 @@
 /** Every operation. Written by `npm run generate` from the contracts; do not edit. */
 import * as access from './access.ts'
 import * as activity from './activity.ts'
+import * as appEvents from './app-events.ts'
 import * as appTokens from './app-tokens.ts'
 import * as apps from './apps.ts'
 import * as audit from './audit.ts'
@@ -269,6 +270,7 @@ export const OPERATIONS = [
   deliveries.replayFailedDeliveries,
   deliveries.recoverDeliveries,
   deliveries.listRecoveries,
+  appEvents.sendAppEvent,
   documents.createDocuments,
   documents.syncDocuments,
   documents.showDocuments,

@@ -288,13 +288,23 @@ export const EVENT_TYPES = Object.keys(EVENTS) as [EventType, ...EventType[]]
 /** Recorded by testSubscription: it goes to that subscription and matches no other. */
 export const TEST_EVENT = 'svc.test'
 
+/** decisions, 11: apps send events of their own, whose names are theirs. */
+export const isAppEvent = (type: string): boolean => type.startsWith('app.')
+
+/** Whose it is, and what the app calls it: `app.shop.order_failed`. */
+export function partsOfAppEvent(type: string): { readonly alias: string; readonly name: string } {
+  const [, alias = '', ...name] = type.split('.')
+  return { alias, name: name.join('.') }
+}
+
 /** contract, Events: an exact type, or a prefix and a star. Unknown exact types are free text, so they are taken too. */
 export const EventPattern = z
   .string()
   .trim()
   .max(100)
   .regex(
-    /^[a-z0-9_]+(\.[a-z0-9_]+)*(\.\*)?$/,
+    // Aliases of apps have hyphens.
+    /^[a-z0-9_-]+(\.[a-z0-9_-]+)*(\.\*)?$/,
     'must be an event type such as deploy.failed, or a prefix and a star such as application.check.*',
   )
 

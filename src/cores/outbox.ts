@@ -25,7 +25,8 @@ export type NewEvent = {
   readonly data: Record<string, string>
 }
 
-const Subject = z.string().regex(/^[a-z-]{1,40}\/[A-Za-z0-9_.:-]{1,80}$/)
+/** Of an event that an app sent, with its alias between. */
+const Subject = z.string().regex(/^[a-z-]{1,40}\/(?:[a-z0-9-]{1,40}\/)?[A-Za-z0-9_.:-]{1,80}$/)
 
 /** Rejects whatever is not an identifier or a code: nothing a person wrote can be in an event. */
 export const recordEvent = (tx: Transaction, clock: Clock, event: NewEvent): Promise<string> =>
@@ -49,10 +50,39 @@ export const recordTestEvent = (
     data: { subscription_id: subscriptionId },
   })
 
+export type AppEvent = {
+  readonly app: { readonly orgId: string; readonly id: string }
+  readonly type: string
+  readonly subject: string
+  readonly dedupKey: string
+  /** A page of ours. */
+  readonly link: string
+  /** What the app wrote: no part of the data, which are sent. */
+  readonly text: string | null
+}
+
+/** What an app sends itself: nobody acted, so nobody is left out, and no forum post is in anybody's name. */
+export const recordAppEvent = (
+  tx: Transaction,
+  clock: Clock,
+  { app, link, ...event }: AppEvent,
+): Promise<string> =>
+  insertEvent(tx, clock, {
+    ...event,
+    orgId: app.orgId,
+    appId: app.id,
+    actorId: null,
+    source: sourceOfApp(app.id),
+    data: { link },
+  })
+
+/** Keys are those of one app: another one's are none of its. */
+export const sourceOfApp = (appId: string): string => `apps/${appId}`
+
 async function insertEvent(
   tx: Transaction,
   clock: Clock,
-  event: Omit<NewEvent, 'type'> & { readonly type: string },
+  event: Omit<NewEvent, 'type'> & { readonly type: string; readonly text?: string | null },
 ): Promise<string> {
   const at = clock()
   const id = makeId('evt', at.getTime())
@@ -98,9 +128,11 @@ export async function shipOutbox({ db, clock }: Storage): Promise<number> {
         returning org_id, event_id
       ), shipped as (
         insert into events (
-          org_id, id, source, dedup_key, type, subject, actor_id, concerns_id, app_id, data, occurred_at, seq, recorded_at
+          org_id, id, source, dedup_key, type, subject, actor_id, concerns_id, app_id, data, text, occurred_at, seq,
+          recorded_at
         )
-        select t.org_id, t.id, source, dedup_key, type, subject, actor_id, concerns_id, app_id, data, occurred_at, seq, ${at}
+        select t.org_id, t.id, source, dedup_key, type, subject, actor_id, concerns_id, app_id, data, text, occurred_at, seq,
+          ${at}
         from taken t join new on new.org_id = t.org_id and new.event_id = t.id
       )
       select count(*)::int as n from taken`)

@@ -10,6 +10,7 @@ import type { Storage } from '../cores/dependencies.ts'
 import type { WithDirectory } from '../cores/directory/index.ts'
 import type * as revisions from '../cores/revisions/index.ts'
 import type * as logs from '../cores/logs/index.ts'
+import type { AppEventDeps } from '../cores/notifications/index.ts'
 import type * as maintenance from '../cores/maintenance/index.ts'
 import { mountAgentCalls, type AgentCallDeps } from './agent-calls.ts'
 import type * as workloads from '../cores/workloads/index.ts'
@@ -32,6 +33,7 @@ export type DeployDeps = Observation &
   maintenance.WithMaintenanceModels &
   AgentCallDeps &
   logs.LogDeps &
+  Pick<AppEventDeps, 'appUrl' | 'appEventsPerDay'> &
   Pick<workloads.BindingDeps, 'workloadAudience'>
 
 const DEPLOY_VERBS: Verbs<'deploy-api', DeployDeps & workloads.BindingDeps> = VERBS

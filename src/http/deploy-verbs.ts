@@ -45,6 +45,7 @@ import { showMaintenanceUsage } from '../cores/maintenance/show-maintenance-usag
 import { startMaintenanceRun } from '../cores/maintenance/start-maintenance-run.ts'
 import { updateAppMaintenance } from '../cores/maintenance/update-app-maintenance.ts'
 import { updateMaintenanceSettings } from '../cores/maintenance/update-maintenance-settings.ts'
+import { sendAppEvent } from '../cores/notifications/events/send-app-event.ts'
 import { claimPipelineRun } from '../cores/pipelines/claim-pipeline-run.ts'
 import { createPipeline } from '../cores/pipelines/create-pipeline.ts'
 import { finishPipelineRun } from '../cores/pipelines/finish-pipeline-run.ts'
@@ -163,4 +164,5 @@ export const VERBS = {
   approveProposal,
   denyProposal,
   retryProposal,
+  sendAppEvent,
 }

@@ -346,6 +346,7 @@ describe('what it may do', () => {
       'summarizeLogs',
       'pushLogs',
       'exportLogs',
+      'sendAppEvent',
       'updateMaintenanceSettings',
       'updateAppMaintenance',
       'startMaintenanceRun',

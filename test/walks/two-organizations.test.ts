@@ -7,6 +7,7 @@ import { sql } from '../../db/drizzle.ts'
 import { TABLE_KINDS } from '../../db/table-kinds.ts'
 import { endAccessSince } from '../../src/contracts/access.ts'
 import { reportToolCall } from '../../src/contracts/activity.ts'
+import { sendAppEvent } from '../../src/contracts/app-events.ts'
 import * as appTokens from '../../src/contracts/app-tokens.ts'
 import * as apps from '../../src/contracts/apps.ts'
 import * as checks from '../../src/contracts/checks.ts'
@@ -587,6 +588,8 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
     removeIntegration: () =>
       here.byOwner(integrations.removeIntegration, { integration_id: here.integration_id }),
     pushLogs: () => here.byMember(logs.pushLogs, { alias: ALIAS, body: Buffer.from('another line\n') }),
+    sendAppEvent: () =>
+      here.byMember(sendAppEvent, { alias: ALIAS, type: `app.${ALIAS}.order_failed`, subject: 'order-1' }),
     exportLogs: () =>
       system.as({ token: here.app_token.token })(logs.exportLogs, {
         content_type: 'application/json',

@@ -5,6 +5,7 @@ import { startableWorker, type Worker } from './worker.ts'
 
 export type { Log, LogFields, LogLevel } from './log.ts'
 export type { PipelineContext, PipelineFunction, PipelineRun } from './run-job.ts'
+export type { AppEvent } from './send-event.ts'
 export type { ForwardLogs, WorkerOptions } from './settings.ts'
 export type { Worker } from './worker.ts'
 

@@ -4,6 +4,7 @@ import { follow } from './follow.ts'
 import type { Log } from './log.ts'
 import { pathPart } from './path-part.ts'
 import { pause, retryDelayMs } from './pause.ts'
+import type { AppEvent, SendEvent } from './send-event.ts'
 import { cut, describeError } from './texts.ts'
 import type { Timing } from './timing.ts'
 
@@ -22,6 +23,8 @@ export type PipelineContext = {
   /** Aborted when the run is not this worker's any more, or the worker stops: end the job then. */
   readonly signal: AbortSignal
   readonly log: Log
+  /** Tells the subscriptions of the organization, and the people of the app. */
+  readonly sendEvent: (event: AppEvent) => Promise<void>
 }
 
 /** A text that it returns is shown with the run. Throwing means failed, with the message of the error. */
@@ -49,6 +52,7 @@ export type JobDeps = {
   readonly log: Log
   readonly timing: Timing
   readonly stop: StopSignals
+  readonly sendEvent: SendEvent
 }
 
 type Outcome = { readonly succeeded: boolean; readonly message?: string }
@@ -65,7 +69,13 @@ export async function runJob(deps: JobDeps, claim: Claim, work: PipelineFunction
   let outcome: Outcome
   try {
     outcome = await Promise.race([
-      perform(work, { run: claim.run, fence: claim.fence, signal: job.signal, log: deps.log }),
+      perform(work, {
+        run: claim.run,
+        fence: claim.fence,
+        signal: job.signal,
+        log: deps.log,
+        sendEvent: (event) => deps.sendEvent(event, job.signal),
+      }),
       abandoned(over.signal),
     ])
   } finally {

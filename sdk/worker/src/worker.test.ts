@@ -140,6 +140,32 @@ test('a run is claimed, done and reported, with what the function says', async (
   })
 })
 
+test('an event is sent under one key until the server has it, and what it refuses is thrown', async () => {
+  const events = '/api/deploy/apps/shop/events'
+  const server = await serve(
+    oneRun(({ path, body }, nth) => {
+      if (path !== events) return undefined
+      if (body['subject'] === 'bad one') return refused(400)
+      return nth === 1 ? refused(503) : { status: 201 }
+    }),
+  )
+  work(server.apiUrl, async ({ sendEvent }) => {
+    await sendEvent({ name: 'order_failed', subject: 'order-1', text: 'The card was declined' })
+    await sendEvent({ name: 'order_failed', subject: 'bad one', key: 'mine' })
+  })
+  await expect
+    .poll(() => server.to(`${APP}/prn_1/finish`)[0]?.body, WAIT)
+    .toMatchObject({ succeeded: false, message: expect.stringContaining('no: 400') })
+  const [first, again, bad, ...more] = server.to(events).map(({ body }) => body)
+  expect(first).toEqual({
+    type: 'app.shop.order_failed',
+    subject: 'order-1',
+    text: 'The card was declined',
+    idempotency_key: expect.stringMatching(/^[0-9a-f-]{36}$/),
+  })
+  expect([again, bad?.['idempotency_key'], more]).toEqual([first, 'mine', []])
+})
+
 test('a function that throws has failed, with its message cut to what the server takes', async () => {
   const server = await serve(oneRun())
   work(server.apiUrl, () => {
@@ -238,6 +264,7 @@ test('a claim lasts from the moment it was asked for, less a margin', async () =
     log: createLog(silent),
     timing: TIMING,
     stop: { told: never, abandoned: never, givenUp: never },
+    sendEvent: () => Promise.resolve(),
   }
   const run = { id: 'prn_1', pipeline: 'nightly', scheduled: true, dueAt: new Date() }
   const claim = { run, fence: 7, leaseMs: 60_000, sentAt: performance.now() - 56_950 }

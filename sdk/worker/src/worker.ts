@@ -5,6 +5,7 @@ import { createLog, printLine, type LogLine } from './log.ts'
 import { pathPart } from './path-part.ts'
 import { pause, retryDelayMs } from './pause.ts'
 import { runJob, type Claim } from './run-job.ts'
+import { eventSender } from './send-event.ts'
 import type { Settings } from './settings.ts'
 import { describeError } from './texts.ts'
 import { stopTimes, TIMING, type Timing } from './timing.ts'
@@ -20,6 +21,7 @@ export function startableWorker(settings: Settings, timing: Timing = TIMING, pri
   const { app, name, pipelines, concurrency, stopSeconds } = settings
   const api = createApi(settings.apiUrl, settings.credentials)
   const path = `/api/deploy/apps/${pathPart(app)}/pipeline-runs`
+  const sendEvent = eventSender(api, app, timing)
   const forwarder = settings.forwardLogs && forwardLogs(api, settings.forwardLogs)
   const write = (line: LogLine) => {
     print(line)
@@ -86,6 +88,7 @@ export function startableWorker(settings: Settings, timing: Timing = TIMING, pri
       log: createLog(write, { pipeline, run: id }),
       timing,
       stop: stopSignals,
+      sendEvent,
     }
     const missing = () => Promise.reject(new Error(`This worker has no function for ${pipeline}`))
     const job = runJob(deps, claim, pipelines.get(pipeline) ?? missing)

@@ -42,6 +42,10 @@ export async function previewOf(c: PageContext, submitted: string) {
   if (!is_known && types.length === 0) {
     return html`<p class="preview-sum">${icon('alert')} <span>No event of this type is defined${events > 0 && `, but ${plural(events, 'event')} occurred in the last 7 days`}. You can still save it.</span></p>`
   }
+  // Which events an app sends is known once it has sent them.
+  if (types.length === 0) {
+    return html`<p class="preview-sum">${icon('check')} <span>Matches what the app sends. It sent nothing in the last 7 days.</span></p>`
+  }
   return html`<p class="preview-sum">${icon('check')} <span>Matches <strong>${plural(types.length, 'event type')}</strong>, <strong>${plural(events, 'event')}</strong> in the last 7 days.</span></p>
     <ul class="preview-types">
       ${types.map(({ type, when, events }) => html`<li><code>${breakable(type, '.')}</code> <span class="note">${when}. ${events > 0 && html`<span class="measure">${plural(events, 'event')}</span>`}</span></li>`)}

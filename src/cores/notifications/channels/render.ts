@@ -3,7 +3,7 @@
  * text, a name, an address) can get in, because none of it is passed in. Mails, which may say more, are in render-mail.ts.
  */
 import { ThinNotification } from '../../../contracts/deliveries.ts'
-import { EVENTS, TEST_EVENT, type EventType } from '../../../contracts/events.ts'
+import { EVENTS, isAppEvent, partsOfAppEvent, TEST_EVENT, type EventType } from '../../../contracts/events.ts'
 
 /** What a message says about one delivery. */
 export type MessageItem = {
@@ -30,8 +30,24 @@ const TEST = {
 /** A type that this version no longer knows: the event is older. */
 const UNKNOWN = { summary: 'something happened', page: '', category: null, status: { is: 'event' } } as const
 
-const definitionOf = (type: string) =>
-  type === TEST_EVENT ? TEST : type in EVENTS ? EVENTS[type as EventType] : UNKNOWN
+function definitionOf(type: string) {
+  if (type === TEST_EVENT) return TEST
+  if (type in EVENTS) return EVENTS[type as EventType]
+  return isAppEvent(type) ? definitionOfAppEvent(type) : UNKNOWN
+}
+
+/** By what the app calls it, in words: with its dots a mail program could take it for an address. */
+function definitionOfAppEvent(type: string) {
+  const words = partsOfAppEvent(type)
+    .name.replaceAll(/[._-]+/g, ' ')
+    .trim()
+  return {
+    summary: words || 'an event',
+    page: 'apps/{app}',
+    category: null,
+    status: { is: 'event' },
+  } as const
+}
 
 /** decisions, 11: valid CloudEvents attributes with the field names of Standard Webhooks. */
 export function thinNotification(item: Omit<MessageItem, 'replayOf'>): ThinNotification {
@@ -57,10 +73,17 @@ export function thinNotification(item: Omit<MessageItem, 'replayOf'>): ThinNotif
 export const summaryLine = ({ app, type }: Pick<MessageItem, 'app' | 'type'>): string =>
   app === null ? capital(definitionOf(type).summary) : `${app}: ${definitionOf(type).summary}`
 
+/** In the inbox, where every reader may know of the app, what an app wrote stands instead. */
+export const inboxLine = (
+  item: Pick<MessageItem, 'app' | 'type'> & { readonly text: string | null },
+): string => (item.text !== null && item.app !== null ? `${item.app}: ${item.text}` : summaryLine(item))
+
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 
 /** It carries no token and grants nothing: opening it asks for a sign-in. */
 export function linkOf({ app, type, data }: Pick<MessageItem, 'app' | 'type' | 'data'>, appUrl: URL): string {
+  const own = isAppEvent(type) ? data['link'] : undefined
+  if (own !== undefined) return own
   const known: Readonly<Record<string, string>> = app === null ? data : { ...data, app }
   const names = [...definitionOf(type).page.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
   // Where a name is missing, to the start page rather than to a page that does not exist.

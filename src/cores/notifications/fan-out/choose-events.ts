@@ -60,7 +60,7 @@ async function readEvents(
 ): Promise<readonly EventRow[]> {
   const rows = await tx.execute<Omit<EventRow, 'seq'> & { seq: string }>(sql`
     select e.org_id as "orgId", e.id, e.type, e.subject, e.actor_id as "actorId", e.concerns_id as "concernsId",
-      e.app_id as "appId", e.seq, e.data,
+      e.app_id as "appId", e.seq, e.data, e.text,
       (select alias from apps a where a.org_id = e.org_id and a.id = e.app_id) as app
     from ${whose} cross join lateral (
       select * from events e

@@ -6,12 +6,13 @@
 import type { Transaction } from '../../../../db/connect.ts'
 import { sql } from '../../../../db/drizzle.ts'
 import { notify } from '../../../../db/listen.ts'
+import { isAppEvent } from '../../../contracts/events.ts'
 import { atLeast } from '../../../contracts/roles.ts'
 import type { DataKeys } from '../../../trust/data-key.ts'
 import type { Log, Storage } from '../../dependencies.ts'
 import { memberKey, type WithDirectory } from '../../directory/index.ts'
 import { withTransaction } from '../../transaction.ts'
-import { linkOf, summaryLine } from '../channels/render.ts'
+import { inboxLine, linkOf } from '../channels/render.ts'
 import { shipOutbox } from '../../outbox.ts'
 import { addNotifications } from '../inbox/add-notifications.ts'
 import { chooseEvents, chooseEvent, type ChooseEvents } from './choose-events.ts'
@@ -107,7 +108,8 @@ async function fanOutPage(
   if (missingWindows.length > 0) return { missingWindows }
   const { isPageFull, people } = await insertDeliveries(tx, deps.clock, batch, windows)
   await notify(tx, 'messages')
-  if (people.length > 0) await notifyPeople(deps, tx, batch, people)
+  const told = [...people, ...(await peopleOfApps(tx, batch))]
+  if (told.length > 0) await notifyPeople(deps, tx, batch, told)
   if (isPageFull) return true
   await insertUnmatched(tx, deps.clock, batch)
   const done = batch.map(({ orgId, id }) => ({ orgId, id }))
@@ -116,6 +118,18 @@ async function fanOutPage(
     from json_to_recordset(${JSON.stringify(done)}::text::json) as d("orgId" text, id text)
     where e.org_id = d."orgId" and e.id = d.id and ${isOfBatch(sql`e.id`, batch)}`)
   return true
+}
+
+/** decisions, 11: what an app sends itself goes to the inbox of whoever builds or maintains it, subscribed or not. */
+async function peopleOfApps(tx: Transaction, batch: readonly EventRow[]): Promise<readonly Recipient[]> {
+  const sent = batch.filter(({ type, appId }) => isAppEvent(type) && appId !== null)
+  if (sent.length === 0) return []
+  const given = sent.map(({ orgId, id, appId }) => ({ orgId, id, appId }))
+  const rows = await tx.execute<Omit<Recipient, 'anyMember'>>(sql`
+    select e."orgId", e.id as "eventId", m.user_id as "userId", m.membership_id as "appMembershipId"
+    from json_to_recordset(${JSON.stringify(given)}::text::json) as e("orgId" text, id text, "appId" text)
+    join app_members m on m.org_id = e."orgId" and m.app_id = e."appId"`)
+  return rows.map((row) => ({ ...row, anyMember: false }))
 }
 
 /** Whoever may know of the event now; whether they may have the message is asked again when it is sent. */
@@ -135,7 +149,7 @@ async function notifyPeople(
   const rows = permitted.map(({ orgId, eventId, userId }) => {
     const event = events.get(`${orgId} ${eventId}`)!
     const { type, subject } = event
-    return { orgId, userId, eventId, type, subject, summary: summaryLine(event), url: linkOf(event, appUrl) }
+    return { orgId, userId, eventId, type, subject, summary: inboxLine(event), url: linkOf(event, appUrl) }
   })
   await addNotifications(tx, clock, rows)
 }

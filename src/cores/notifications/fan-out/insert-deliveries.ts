@@ -14,7 +14,7 @@ import type { DigestWindows } from './digest-windows.ts'
 
 export type EventRow = Pick<
   typeof events.$inferSelect,
-  'orgId' | 'id' | 'type' | 'subject' | 'actorId' | 'concernsId' | 'appId' | 'seq' | 'data'
+  'orgId' | 'id' | 'type' | 'subject' | 'actorId' | 'concernsId' | 'appId' | 'seq' | 'data' | 'text'
 > & { readonly app: string | null }
 
 /**

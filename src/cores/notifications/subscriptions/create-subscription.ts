@@ -1,9 +1,9 @@
 import { subscriptions } from '../../../../db/schema.ts'
 import { ServiceError } from '../../../contracts/errors.ts'
-import { EVENT_TYPES, matches } from '../../../contracts/events.ts'
 import { makeId } from '../../../contracts/ids.ts'
 import { categoryOf, lockIntegration, type IntegrationRow } from '../integrations/integration-rows.ts'
 import { write, type Verb } from '../../verb.ts'
+import { isKnownPattern } from './known-event-types.ts'
 import {
   patternsOfIntegration,
   presentSubscription,
@@ -35,16 +35,13 @@ export const createSubscription: Verb<'createSubscription'> = write(
     await audit('subscription.created', `${pattern} to ${integration.name}`)
     return {
       ...presentSubscription({ subscription: subscription!, integration }, null),
-      notes: warningsAbout(pattern),
+      notes: (await isKnownPattern(tx, orgId, pattern)) ? [] : NOTES_ON_UNKNOWN,
     }
   },
 )
 
 /** decisions, 11: event types are free text, so a typo is possible, and so is a type that is defined later. */
-const warningsAbout = (pattern: string): string[] =>
-  isKnown(pattern) ? [] : ['No event of this type is defined, so nothing will be delivered yet.']
-
-const isKnown = (pattern: string): boolean => EVENT_TYPES.some((type) => matches(pattern, type))
+const NOTES_ON_UNKNOWN = ['No event of this type is defined, so nothing will be delivered yet.']
 
 /** Forum posts go into a category. */
 function requireReady(integration: IntegrationRow): void {
