@@ -388,10 +388,9 @@ CREATE TABLE deliveries (
   replayed_at timestamp with time zone,
   CONSTRAINT deliveries_org_id_id_pk PRIMARY KEY (org_id, id)
 ) PARTITION BY RANGE (id);
-CREATE INDEX deliveries_by_integration ON ONLY public.deliveries USING btree (org_id, integration_id, id) WHERE (integration_id IS NOT NULL);
+CREATE INDEX deliveries_by_destination ON ONLY public.deliveries USING btree (org_id, COALESCE(integration_id, user_id), id);
 CREATE INDEX deliveries_by_message ON ONLY public.deliveries USING btree (org_id, message_id);
 CREATE INDEX deliveries_by_subscription ON ONLY public.deliveries USING btree (org_id, subscription_id, id);
-CREATE INDEX deliveries_by_user ON ONLY public.deliveries USING btree (org_id, user_id, id);
 CREATE TRIGGER changes_of_deliveries_are_counted AFTER UPDATE ON public.deliveries REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION count_changed_deliveries();
 CREATE TRIGGER deliveries_are_counted AFTER INSERT ON public.deliveries REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION count_new_deliveries();
 

@@ -22,9 +22,10 @@ CREATE TABLE "delivery_counts" (
 	CONSTRAINT "delivery_counts_org_id_hour_integration_id_state_reason_pk" PRIMARY KEY("org_id","hour","integration_id","state","reason")
 );
 --> statement-breakpoint
+DROP INDEX "deliveries_by_user";--> statement-breakpoint
 ALTER TABLE "events" ADD COLUMN "text" text;--> statement-breakpoint
 ALTER TABLE "outbox" ADD COLUMN "text" text;--> statement-breakpoint
-CREATE INDEX "deliveries_by_integration" ON "deliveries" USING btree ("org_id","integration_id","id") WHERE "deliveries"."integration_id" is not null;--> statement-breakpoint
+CREATE INDEX "deliveries_by_destination" ON "deliveries" USING btree ("org_id",coalesce("integration_id", "user_id"),"id");--> statement-breakpoint
 -- Written by hand from here: drizzle-kit knows no triggers. By them the counts are kept in the transaction of every change,
 -- whoever makes it, also a program of the version before.
 CREATE FUNCTION count_new_deliveries() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -282,11 +282,9 @@ export const deliveries = pgTable(
   (t) => [
     primaryKey({ columns: [t.orgId, t.id] }),
     index('deliveries_by_message').on(t.orgId, t.messageId),
-    index('deliveries_by_user').on(t.orgId, t.userId, t.id),
     index('deliveries_by_subscription').on(t.orgId, t.subscriptionId, t.id),
-    index('deliveries_by_integration')
-      .on(t.orgId, t.integrationId, t.id)
-      .where(sql`${t.integrationId} is not null`),
+    // The integration or the person: one has no other.
+    index('deliveries_by_destination').on(t.orgId, sql`coalesce(${t.integrationId}, ${t.userId})`, t.id),
   ],
 )
 

@@ -294,7 +294,10 @@ export const summarizeDeliveries = reading({
     ),
     last_24_hours: z.object({
       ...outcomeCounts,
-      p95_ms: z.int().nullable().describe('From the event to the receiver’s answer.'),
+      p95_ms: z
+        .int()
+        .nullable()
+        .describe('From the event to the receiver’s answer, of the newest 1,000 that were sent.'),
     }),
     oldest_waiting_at: Time.nullable(),
     health: IntegrationHealth.optional().describe('As listIntegrationHealth answers it.'),

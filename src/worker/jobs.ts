@@ -12,6 +12,7 @@ import { sweepLoads } from '../cores/loads/index.ts'
 import { sweepLogs, type SweepLogsDeps } from '../cores/logs/index.ts'
 import { sweepMaintenance } from '../cores/maintenance/index.ts'
 import {
+  foldDeliveryCounts,
   releaseStrandedMessages,
   sweepChatAuthorizations,
   sweepDeliveries,
@@ -113,6 +114,12 @@ export const watchTable = (deps: TenantDeps): readonly Job[] => [
     everySeconds: MINUTE,
     leaseSeconds: MINUTE,
     run: () => releaseStrandedMessages(deps),
+  },
+  {
+    name: 'fold delivery counts',
+    everySeconds: MINUTE,
+    leaseSeconds: 5 * MINUTE,
+    run: () => foldDeliveryCounts(deps),
   },
   {
     name: 'expire token reservations',

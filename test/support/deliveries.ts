@@ -25,7 +25,7 @@ export async function insertDelivery(
   clock.advance(1)
   const [at, orgId] = [clock.now(), org.id]
   const [id, eventId, messageId] = [
-    makeId('dlv', at.getTime()),
+    makeId('dlv', (row.createdAt ?? at).getTime()),
     makeId('evt', at.getTime()),
     makeId('msg', at.getTime()),
   ]

@@ -1,7 +1,7 @@
 /** The delivery ledger: every message with its attempts, for admins of its organization; and sending again. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { and, eq } from '../../db/drizzle.ts'
-import { apps, integrations, messages, subscriptions } from '../../db/schema.ts'
+import { and, eq, isNotNull } from '../../db/drizzle.ts'
+import { apps, deliveries, deliveryCounts, integrations, messages, subscriptions } from '../../db/schema.ts'
 import {
   listDeliveries,
   replayDelivery,
@@ -10,6 +10,10 @@ import {
   summarizeDeliveries,
 } from '../../src/contracts/deliveries.ts'
 import { makeId } from '../../src/contracts/ids.ts'
+import {
+  foldDeliveryCounts,
+  sweepDeliveryCounts,
+} from '../../src/cores/notifications/delivery/fold-delivery-counts.ts'
 import { connectWebhook, removeIntegration } from '../../src/contracts/integrations.ts'
 import { createSubscription, deleteSubscription } from '../../src/contracts/subscriptions.ts'
 import { fakeChecks } from '../support/fake-integrations.ts'
@@ -157,6 +161,77 @@ test('is summed up: per day, the last day, and what waits longest', async () => 
   const [row] = await system.db.select().from(messages).where(eq(messages.id, waiting.messageId))
   expect(oldest_waiting_at).toBe(row!.createdAt.toISOString())
 })
+
+test('the counts are those of the rows, whatever has changed, before and after they are folded', async () => {
+  const outsider = await makeOrganization(system)
+  const second = await connected('Second')
+  const now = system.clock.now().getTime()
+  const HOUR = 60 * 60 * 1000
+  // Within the hour in which the last 24 begin, too: before and after that moment.
+  for (const ageMs of [0, HOUR, 24 * HOUR - 600_000, 24 * HOUR + 600_000, 3 * 24 * HOUR, 12 * 24 * HOUR]) {
+    const createdAt = new Date(now - ageMs)
+    await delivered({ createdAt })
+    await delivered({ createdAt, integrationId: second, state: 'retrying', reason: 'server_error' })
+    await delivered({ createdAt, integrationId: null, state: 'dropped', reason: 'subscription_off' })
+    await delivered({ createdAt, channel: null, state: 'dropped', reason: 'matched_nobody' })
+  }
+  const ofSecond = eq(deliveries.integrationId, second)
+  // Some of one statement change their state, one only something else.
+  await system.db.update(deliveries).set({ state: 'failed', reason: 'gave_up' }).where(ofSecond)
+  await system.db.update(deliveries).set({ replayedAt: system.clock.now() }).where(ofSecond)
+  const counted = async () => {
+    const { days, last_24_hours, health } = await admin.call(summarizeDeliveries, { health: 'true' })
+    const { p95_ms: _, ...recent } = last_24_hours
+    return { days, recent, health }
+  }
+  const expected = await counted()
+  expect(expected.days.map(({ sent, failed: lost, dropped, open }) => [sent, lost, dropped, open])).toEqual(
+    await truth(now),
+  )
+  expect(expected.recent).toEqual({ sent: 3, failed: 3, unconfirmed: 0, retrying: 0, not_sent: 0 })
+  const health = expected.health!.integrations.find(({ id }) => id === second)!
+  expect(health.last_24_hours).toMatchObject({ sent: 0, failed: 3 })
+  const [newest] = await ledger({ integration_id: second })
+  expect(health.last_failure).toMatchObject({ delivery_id: newest!.id, reason: 'gave_up' })
+  const { db } = system
+  for (const fold of [
+    () => foldDeliveryCounts({ db }),
+    // Twice: what was folded already is counted once.
+    () => foldDeliveryCounts({ db }),
+    () => sweepDeliveryCounts({ db, clock: () => new Date(now) }, new Date(now - 90 * 24 * HOUR)),
+  ]) {
+    await fold()
+    expect(await counted()).toEqual(expected)
+  }
+  const rows = await db.select().from(deliveryCounts).where(eq(deliveryCounts.orgId, org.id))
+  expect(rows.every(({ n }) => n > 0)).toBe(true)
+  // Days that are over are one row each; what is not kept any more has none.
+  const old = rows.filter(({ hour }) => hour.getTime() < now - 8 * 24 * HOUR)
+  expect(old.map(({ hour }) => hour.getTime() % (24 * HOUR))).toEqual([0, 0, 0])
+  await sweepDeliveryCounts({ db, clock: () => new Date(now) }, new Date(now - 5 * 24 * HOUR))
+  expect((await counted()).days).toEqual(expected.days.slice(1))
+  expect((await outsider.owner.call(summarizeDeliveries, { health: 'true' })).days).toEqual([])
+})
+
+/** Of 30 days, from the rows themselves. */
+async function truth(now: number): Promise<number[][]> {
+  const rows = await system.db
+    .select()
+    .from(deliveries)
+    .where(and(eq(deliveries.orgId, org.id), isNotNull(deliveries.channel)))
+  const days = Map.groupBy(rows, ({ createdAt }) => createdAt.toISOString().slice(0, 10))
+  const of = (day: typeof rows, ...states: string[]) =>
+    day.filter(({ state }) => states.includes(state)).length
+  expect(rows.every(({ createdAt }) => createdAt.getTime() <= now)).toBe(true)
+  return [...days]
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, day]) => [
+      of(day, 'sent'),
+      of(day, 'failed'),
+      of(day, 'dropped'),
+      of(day, 'waiting', 'retrying'),
+    ])
+}
 
 describe('sending again', () => {
   const replay = (delivery_id: string) => admin.call(replayDelivery, { delivery_id })

@@ -1,6 +1,7 @@
 /** The public surface of the notifications core. */
 export type { ChannelPorts, ChatApp, IntegrationChecks, Outcome } from './channels/channel-ports.ts'
 export { expireLeases } from './delivery/expire-leases.ts'
+export { foldDeliveryCounts } from './delivery/fold-delivery-counts.ts'
 export { releaseStrandedMessages } from './delivery/hold-target.ts'
 export { readMessageQueue } from './delivery/read-message-queue.ts'
 export { queueRecoveries } from './delivery/queue-recoveries.ts'

@@ -1,4 +1,5 @@
 /** Rows of the delivery ledger as admins read them: what became of every event, by which attempts. No addresses. */
+import type { SQL } from 'drizzle-orm'
 import type { Handle } from '../../../../db/connect.ts'
 import { and, eq, sql } from '../../../../db/drizzle.ts'
 import {
@@ -16,10 +17,18 @@ import type { Storage } from '../../dependencies.ts'
 import type { WithDirectory } from '../../directory/index.ts'
 import { isHeld } from './hold-target.ts'
 
+/** Of an integration or a person: by an index that has both. */
+export const isTo = (destination: string | SQL): SQL =>
+  sql`coalesce(${deliveries.integrationId}, ${deliveries.userId}) = ${destination}`
+
 /** A message or an app may be gone by now; of an integration its name is left. */
-export const selectDeliveries = (db: Handle) =>
+export const selectDeliveries = <More extends Record<string, SQL> = Record<never, never>>(
+  db: Handle,
+  more: More = {} as More,
+) =>
   db
     .select({
+      ...more,
       delivery: deliveries,
       event: events,
       message: messages,
@@ -93,5 +102,8 @@ const TIME_CHARACTERS = 'dlv_'.length + 9
 /** Before those of all deliveries since then: they are found by the primary key. */
 export const idBefore = (since: Date): string =>
   makeId('dlv', Math.max(0, since.getTime() - CLOCKS_DIFFER_MS)).slice(0, TIME_CHARACTERS)
+
+/** Behind those of all deliveries before then. */
+export const idAfter = (before: Date): string => idBefore(new Date(before.getTime() + 2 * CLOCKS_DIFFER_MS))
 
 export const isOpen = (state: DeliveryState): boolean => state === 'waiting' || state === 'retrying'

@@ -5,7 +5,7 @@ import type { WithDirectory } from '../../directory/index.ts'
 import { isOfType } from '../../like-pattern.ts'
 import { list, type Verb } from '../../list.ts'
 import { IS_MISSED } from './outcome-counts.ts'
-import { presentDeliveries, selectDeliveries } from './delivery-rows.ts'
+import { idAfter, idBefore, isTo, presentDeliveries, selectDeliveries } from './delivery-rows.ts'
 
 export const listDeliveries: Verb<'listDeliveries', WithDirectory> = list(
   { rows: 'deliveries', desc: [deliveries.id] },
@@ -20,11 +20,16 @@ export const listDeliveries: Verb<'listDeliveries', WithDirectory> = list(
         state && eq(deliveries.state, state),
         reason && eq(deliveries.reason, reason),
         channel && eq(deliveries.channel, channel),
-        integration_id === undefined ? undefined : eq(deliveries.integrationId, integration_id),
+        integration_id === undefined ? undefined : isTo(integration_id),
         app === undefined ? undefined : eq(apps.alias, app),
         event_id === undefined ? undefined : inArray(deliveries.id, ofEvent(db, orgId, event_id)),
-        from === undefined ? undefined : gte(deliveries.createdAt, new Date(from)),
-        to === undefined ? undefined : lt(deliveries.createdAt, new Date(to)),
+        // By the id, too, which begins with the time: what is older or newer is not read.
+        from === undefined
+          ? undefined
+          : and(gte(deliveries.id, idBefore(new Date(from))), gte(deliveries.createdAt, new Date(from))),
+        to === undefined
+          ? undefined
+          : and(lt(deliveries.id, idAfter(new Date(to))), lt(deliveries.createdAt, new Date(to))),
       ),
       key: ({ delivery }) => [delivery.id],
       present: (rows) => presentDeliveries(context, rows),

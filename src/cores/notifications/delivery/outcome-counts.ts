@@ -1,12 +1,13 @@
 /** What became of deliveries, counted as a reader understands it: of what was to arrive, what did and what did not. */
 import type { SQL } from 'drizzle-orm'
 import type { Handle } from '../../../../db/connect.ts'
-import { and, eq, gte, isNotNull, sql } from '../../../../db/drizzle.ts'
+import { and, eq, gte, isNotNull, lt, sql } from '../../../../db/drizzle.ts'
 import { deliveries } from '../../../../db/schema.ts'
 import { NOT_SENT_BY_CHOICE } from '../../../contracts/deliveries.ts'
-import { idBefore } from './delivery-rows.ts'
+import { idAfter, idBefore, isTo } from './delivery-rows.ts'
 
 export const DAY_MS = 24 * 60 * 60 * 1000
+const HOUR_MS = 60 * 60 * 1000
 
 const isUnconfirmed = sql`${deliveries.reason} is not distinct from 'outcome_unknown'`
 const isByChoice = sql`${deliveries.reason} = any(${sql.raw(`'{${NOT_SENT_BY_CHOICE.join(',')}}'::text[]`)})`
@@ -32,7 +33,8 @@ export type IntegrationDay = OutcomeCounts & {
   day: string
   sent_of_day: number
   missed_of_day: number
-  last_missed: string | null
+  /** In which hour the newest of the day was made that has not arrived. */
+  missed_hour: string | null
 }
 
 /** Of what had a destination: an event that matched nobody says nothing about delivery. */
@@ -44,13 +46,13 @@ export const since = (orgId: string, from: Date) =>
     isNotNull(deliveries.channel),
   )
 
-const sumOf = (which: SQL) => sql`coalesce(sum(n) filter (where ${which}), 0)::int`
+const sumOf = (which: SQL, n = sql`n`) => sql`coalesce(sum(${n}) filter (where ${which}), 0)::int`
 const DAY = sql`to_char(day, 'YYYY-MM-DD')`
 
 /** Those of the last 24 hours. */
 const RECENT_OUTCOMES = sql.join(
   Object.entries(OUTCOMES).map(
-    ([name, which]) => sql`${sumOf(sql`${which} and is_recent`)} as ${sql.identifier(name)}`,
+    ([name, which]) => sql`${sumOf(which, sql`recent`)} as ${sql.identifier(name)}`,
   ),
   sql`, `,
 )
@@ -58,8 +60,9 @@ const RECENT_OUTCOMES = sql.join(
 type Counted = { days: Day[]; last_24_hours: OutcomeCounts; integrations: IntegrationDay[] }
 
 /**
- * By day in UTC, and the last of those days by integration, too. The rows are read once and counted by whatever tells them
- * apart; those few counts are then added up by what they mean, under the name of the table.
+ * By day in UTC, and the last of those days by integration, too. The counts that every change keeps are read, and no
+ * deliveries but those of the hour in which the last 24 began. They are then added up by what they mean, under the name of
+ * the table.
  */
 export async function countDeliveries(
   db: Handle,
@@ -69,22 +72,32 @@ export async function countDeliveries(
 ): Promise<Counted> {
   const today = Math.floor(now.getTime() / DAY_MS) * DAY_MS
   const beginOf = (count: number) => new Date(today - (count - 1) * DAY_MS)
-  const yesterday = new Date(now.getTime() - DAY_MS).toISOString()
+  const yesterday = new Date(now.getTime() - DAY_MS)
+  const nextHour = new Date(Math.ceil(yesterday.getTime() / HOUR_MS) * HOUR_MS)
+  const changed = (table: SQL) => sql`
+    select hour, integration_id, state, reason, n from ${table}
+    where org_id = ${orgId} and hour >= ${beginOf(days).toISOString()}::timestamptz`
   const [found] = (await db.execute(sql`
     with counted as materialized (
-      select ${integrationDays > 0 ? sql`${deliveries.integrationId}` : sql`null::text`} as integration_id,
-        (${deliveries.createdAt} at time zone 'UTC')::date as day, ${deliveries.state} as state,
-        ${deliveries.reason} as reason, ${deliveries.createdAt} >= ${yesterday}::timestamptz as is_recent,
-        count(*)::int as n, max(${deliveries.id}) as last
-      from ${deliveries} where ${since(orgId, beginOf(days))} group by 1, 2, 3, 4, 5
+      select nullif(integration_id, '') as integration_id, (hour at time zone 'UTC')::date as day, state,
+        nullif(reason, '') as reason, hour, sum(n) as n,
+        case when hour >= ${nextHour.toISOString()}::timestamptz then sum(n) else 0 end as recent
+      from (${changed(sql`delivery_counts`)} union all ${changed(sql`delivery_count_changes`)}) c
+      group by integration_id, hour, state, reason having sum(n) <> 0
+      union all
+      select ${deliveries.integrationId}, (${deliveries.createdAt} at time zone 'UTC')::date, ${deliveries.state},
+        ${deliveries.reason}, null, 0, count(*)
+      from ${deliveries}
+      where ${since(orgId, yesterday)} and ${lt(deliveries.id, idAfter(nextHour))} and ${lt(deliveries.createdAt, nextHour)}
+      group by 1, 2, 3, 4
     ), by_day as (
       select ${DAY} as day, ${sumOf(IS_SENT)} as sent, ${sumOf(sql`${deliveries.state} = 'failed'`)} as failed,
         ${sumOf(sql`${deliveries.state} = 'dropped'`)} as dropped,
         ${sumOf(sql`${deliveries.state} in ('waiting', 'retrying')`)} as open
-      from counted as ${deliveries} group by deliveries.day order by 1
+      from counted as ${deliveries} where deliveries.hour is not null group by deliveries.day order by 1
     ), by_integration as (
       select integration_id, ${DAY} as day, ${sumOf(IS_SENT)} as sent_of_day, ${sumOf(IS_MISSED)} as missed_of_day,
-        max(last) filter (where ${IS_MISSED}) as last_missed, ${RECENT_OUTCOMES}
+        max(hour) filter (where ${IS_MISSED}) as missed_hour, ${RECENT_OUTCOMES}
       from counted as ${deliveries}
       where deliveries.day >= ${beginOf(integrationDays).toISOString().slice(0, 10)}::date
       group by integration_id, deliveries.day order by 2
@@ -96,5 +109,41 @@ export async function countDeliveries(
       coalesce((select json_agg(by_integration) from by_integration), '[]') as integrations`)) as unknown as [
     Counted,
   ]
-  return found
+  return integrationDays === 0 ? { ...found, integrations: [] } : found
+}
+
+type MissedHour = { readonly integrationId: string | null; readonly hour: Date }
+
+/** The newest of each that was made in its hour and has not arrived. */
+export async function readLastMissed(
+  db: Handle,
+  orgId: string,
+  hours: readonly MissedHour[],
+): Promise<readonly { readonly integration_id: string | null; readonly id: string }[]> {
+  if (hours.length === 0) return []
+  const given = hours.map(({ integrationId, hour }) => {
+    const end = new Date(hour.getTime() + HOUR_MS)
+    return {
+      integration_id: integrationId,
+      first: idBefore(hour),
+      last: idAfter(end),
+      hour: hour.toISOString(),
+      until: end.toISOString(),
+    }
+  })
+  // Each by its index: of an integration by that, of members by the time.
+  const newest = (which: SQL) => sql`(
+    select id from ${deliveries}
+    where ${eq(deliveries.orgId, orgId)} and ${which} and id >= h.first and id < h.last
+      and created_at >= h.hour and created_at < h.until and channel is not null and ${IS_MISSED}
+    order by id desc limit 1)`
+  return db.execute(sql`
+    select h.integration_id, d.id
+    from json_to_recordset(${JSON.stringify(given)}::text::json) as h(
+      integration_id text, first text, last text, hour timestamptz, until timestamptz)
+    cross join lateral (
+      ${newest(isTo(sql`h.integration_id`))}
+      union all
+      ${newest(sql`h.integration_id is null and ${deliveries.integrationId} is null`)}
+    ) d`)
 }

@@ -75,7 +75,7 @@ async function nextStep(
   return last === undefined ? { queued, state: 'done', endedAt: now } : { queued, nextAt, cursor: last }
 }
 
-/** Of the ledger, which has an index by id and none by integration. Undefined: the rest of it is less. */
+/** Of the ledger, a part at a time, however few of it are to this integration. Undefined: the rest of it is less. */
 async function lastScanned(tx: Transaction, { orgId, cursor }: Recovery): Promise<string | undefined> {
   const [row] = await tx
     .select({ id: deliveries.id })

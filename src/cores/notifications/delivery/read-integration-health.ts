@@ -5,7 +5,7 @@ import { deliveries, integrations, messages } from '../../../../db/schema.ts'
 import { countSubscriptions } from '../integrations/integration-rows.ts'
 import { HELD } from './hold-target.ts'
 import { selectDeliveries } from './delivery-rows.ts'
-import type { IntegrationDay, OutcomeCounts } from './outcome-counts.ts'
+import { readLastMissed, type IntegrationDay, type OutcomeCounts } from './outcome-counts.ts'
 
 export const HEALTH_DAYS = 7
 
@@ -17,22 +17,20 @@ export async function readIntegrationHealth(db: Handle, orgId: string, days: rea
     readNextAttempts(db, orgId),
   ])
   const byIntegration = Map.groupBy(days, ({ integration_id }) => integration_id)
-  const newest = (own: readonly IntegrationDay[]) =>
-    own
-      .map(({ last_missed }) => last_missed ?? '')
-      .toSorted()
-      .at(-1)
-  const failures = await readFailures(
-    db,
-    orgId,
-    [...byIntegration.values()].flatMap((own) => newest(own) || []),
+  const missed = [...byIntegration].flatMap(([integrationId, own]) => {
+    const hours = own.flatMap(({ missed_hour }) => (missed_hour === null ? [] : [Date.parse(missed_hour)]))
+    return hours.length === 0 ? [] : [{ integrationId, hour: new Date(Math.max(...hours)) }]
+  })
+  const newest = new Map(
+    (await readLastMissed(db, orgId, missed)).map((one) => [one.integration_id, one.id] as const),
   )
+  const failures = await readFailures(db, orgId, [...newest.values()])
   const healthOf = (id: string | null) => {
     const own = byIntegration.get(id) ?? []
     return {
       last_24_hours: sumOf(own),
       days: own.map(({ day, sent_of_day: sent, missed_of_day: missed }) => ({ day, sent, missed })),
-      last_failure: failures.get(newest(own) ?? '') ?? null,
+      last_failure: failures.get(newest.get(id) ?? '') ?? null,
     }
   }
   return {

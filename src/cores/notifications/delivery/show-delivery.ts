@@ -1,6 +1,8 @@
 import type { Handle } from '../../../../db/connect.ts'
-import { and, asc, eq, sql } from '../../../../db/drizzle.ts'
-import { attempts, deliveries, subscriptions, type messages } from '../../../../db/schema.ts'
+import type { SQL } from 'drizzle-orm'
+import { and, eq, getTableColumns, sql } from '../../../../db/drizzle.ts'
+import { attempts, deliveries } from '../../../../db/schema.ts'
+import type { Timing } from '../../../contracts/channels.ts'
 import { notFound } from '../../../contracts/errors.ts'
 import { TEST_EVENT } from '../../../contracts/events.ts'
 import { FAIR_QUEUES } from '../../../contracts/fair-queues.ts'
@@ -20,24 +22,22 @@ export const showDelivery: Verb<'showDelivery', WithDirectory & { readonly dataK
     const isOver = () => hasNewAttempt(db, { orgId, id: delivery_id }, known)
     if (wait > 0 && !(await isOver()))
       await waitForAttempt(db, { orgId, key: orgId }, { seconds: wait, signal: principal.signal }, isOver)
-    const [row] = await selectDeliveries(db).where(
-      and(eq(deliveries.orgId, orgId), eq(deliveries.id, delivery_id)),
-    )
+    const row = await readDelivery(db, orgId, delivery_id)
     if (!row?.event) throw notFound()
     const { delivery, event, message, alias } = row
     const [presented] = await presentDeliveries(context, [row])
     return {
       ...presented!,
       integration_id: delivery.integrationId,
-      timing: isAtOnce(row) ? null : await timingOf(db, delivery),
+      timing: isAtOnce(row) ? null : row.timing,
       notification: thinNotification({
         ...event,
         id: receivedId(dataKeys, { ...delivery, target: message?.target ?? '' }),
         eventId: event.id,
         app: alias,
       }),
-      attempts_made: message ? await attemptsOf(db, message, clock()) : [],
-      digest_of: message ? await db.$count(deliveries, carriedBy(message)) : 0,
+      attempts_made: presentAttempts(row.made, clock()),
+      digest_of: row.carried,
     }
   },
 )
@@ -66,40 +66,54 @@ async function hasNewAttempt(
 const isAtOnce = ({ delivery, message }: DeliveryRow): boolean =>
   delivery.type === TEST_EVENT && message?.digestKey === null
 
-async function timingOf(db: Handle, { orgId, subscriptionId }: typeof deliveries.$inferSelect) {
-  if (subscriptionId === null) return null
-  const [found] = await db
-    .select({ timing: subscriptions.timing })
-    .from(subscriptions)
-    .where(and(eq(subscriptions.orgId, orgId), eq(subscriptions.id, subscriptionId)))
-  return found?.timing ?? null
+type Attempt = typeof attempts.$inferSelect
+/** As JSON has them. */
+type Made = Omit<Attempt, 'startedAt' | 'endedAt'> & {
+  readonly startedAt: string
+  readonly endedAt: string | null
 }
 
-type Message = typeof messages.$inferSelect
+/** With every attempt, what else its message carried, and when its subscription sends: in one statement. */
+async function readDelivery(db: Handle, orgId: string, id: string) {
+  const isOfMessage = (table: SQL) =>
+    sql`${table}.org_id = ${deliveries.orgId} and ${table}.message_id = ${deliveries.messageId}`
+  const rows = await selectDeliveries(db, {
+    made: sql<Made[]>`coalesce((
+      select json_agg(json_build_object(${ATTEMPT_FIELDS}) order by a.number)
+      from attempts a where ${isOfMessage(sql`a`)}), '[]')`,
+    carried: sql<number>`(select count(*)::int from deliveries c where ${isOfMessage(sql`c`)})`,
+    timing: sql<Timing | null>`(
+      select timing from subscriptions s where s.org_id = ${deliveries.orgId} and s.id = ${deliveries.subscriptionId})`,
+  }).where(and(eq(deliveries.orgId, orgId), eq(deliveries.id, id)))
+  return rows[0]
+}
+
+const ATTEMPT_FIELDS = sql.raw(
+  Object.entries(getTableColumns(attempts))
+    .map(([name, column]) => `'${name}', a.${column.name}`)
+    .join(', '),
+)
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-async function attemptsOf(db: Handle, { orgId, id }: Message, now: Date) {
+function presentAttempts(made: readonly Made[], now: Date) {
   // Also what the daily sweep has not come to yet.
   const since = now.getTime() - RESPONSE_EXCERPT.days * DAY_MS
-  const rows = await db
-    .select()
-    .from(attempts)
-    .where(and(eq(attempts.orgId, orgId), eq(attempts.messageId, id)))
-    .orderBy(asc(attempts.number))
-  return rows.map((row) => ({
-    number: row.number,
-    started_at: row.startedAt.toISOString(),
-    ended_at: row.endedAt?.toISOString() ?? null,
-    outcome: row.outcome,
-    reason: row.reason,
-    http_status: row.httpStatus,
-    duration_ms: row.durationMs,
-    carried_by: row.carriedBy,
-    response: row.startedAt.getTime() >= since ? row.response : null,
-    response_withheld: row.responseWithheld === true,
-    request_headers: row.startedAt.getTime() >= since ? row.requestHeaders : null,
-  }))
+  return made.map((row) => {
+    const startedAt = new Date(row.startedAt)
+    const isKept = startedAt.getTime() >= since
+    return {
+      number: row.number,
+      started_at: startedAt.toISOString(),
+      ended_at: row.endedAt === null ? null : new Date(row.endedAt).toISOString(),
+      outcome: row.outcome,
+      reason: row.reason,
+      http_status: row.httpStatus,
+      duration_ms: row.durationMs,
+      carried_by: row.carriedBy,
+      response: isKept ? row.response : null,
+      response_withheld: row.responseWithheld === true,
+      request_headers: isKept ? row.requestHeaders : null,
+    }
+  })
 }
-
-const carriedBy = ({ orgId, id }: Message) => and(eq(deliveries.orgId, orgId), eq(deliveries.messageId, id))

@@ -1,4 +1,4 @@
-import { and, eq, isNull, sql } from '../../../../db/drizzle.ts'
+import { and, desc, eq, isNull, sql } from '../../../../db/drizzle.ts'
 import { deliveries, messages } from '../../../../db/schema.ts'
 import { read, type Verb } from '../../verb.ts'
 import { countDeliveries, DAY_MS, IS_SENT, since } from './outcome-counts.ts'
@@ -6,6 +6,8 @@ import { HELD } from './hold-target.ts'
 import { HEALTH_DAYS, readIntegrationHealth } from './read-integration-health.ts'
 
 const SHOWN_DAYS = 30
+/** Of a busy day the newest tell how long deliveries take. */
+const TIMED = 1_000
 
 export const summarizeDeliveries: Verb<'summarizeDeliveries'> = read(
   async ({ db: current, old: db = current, clock, orgId }, { health: withHealth }) => {
@@ -14,15 +16,22 @@ export const summarizeDeliveries: Verb<'summarizeDeliveries'> = read(
       days: SHOWN_DAYS,
       integrationDays: withHealth ? HEALTH_DAYS : 0,
     })
-    const [latency] = await db
+    const newest = db
       .select({
-        p95: sql<number | null>`percentile_cont(0.95) within group (
-          order by extract(epoch from ${deliveries.settledAt} - ${deliveries.createdAt}) * 1000)`,
+        ms: sql<number>`extract(epoch from ${deliveries.settledAt} - ${deliveries.createdAt}) * 1000`.as(
+          'ms',
+        ),
       })
       .from(deliveries)
       .leftJoin(messages, and(eq(messages.orgId, deliveries.orgId), eq(messages.id, deliveries.messageId)))
       // Digests wait on purpose.
       .where(and(since(orgId, new Date(now.getTime() - DAY_MS)), IS_SENT, isNull(messages.digestKey)))
+      .orderBy(desc(deliveries.id))
+      .limit(TIMED)
+      .as('newest')
+    const [latency] = await db
+      .select({ p95: sql<number | null>`percentile_cont(0.95) within group (order by ${newest.ms})` })
+      .from(newest)
     const [waiting] = await db
       .select({ oldest: sql<string | null>`min(${messages.createdAt})` })
       .from(messages)

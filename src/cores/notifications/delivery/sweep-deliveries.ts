@@ -11,6 +11,7 @@ import { digestKeys, eventKeys } from '../../../../db/schema.ts'
 import { firstIdOf } from '../../../contracts/ids.ts'
 import { RESPONSE_EXCERPT } from '../../../contracts/limits.ts'
 import type { Storage } from '../../dependencies.ts'
+import { sweepDeliveryCounts } from './fold-delivery-counts.ts'
 import { HELD } from './hold-target.ts'
 import { inParts } from '../../in-parts.ts'
 import { dropMonths, monthAfter, outsideMonths, type MonthlyTable } from '../../partitions.ts'
@@ -52,6 +53,7 @@ export async function sweepDeliveries({ db, clock, deliveryDays }: SweepDeliveri
       and (t.held_until is null or t.held_until < ${HELD})
       and not exists (select from messages m where m.org_id = t.org_id and m.target = t.target
         and m.state in ('open', 'pending', 'claimed', 'sending'))`)
+  await sweepDeliveryCounts({ db, clock }, before)
   await db.execute(sql`delete from recoveries where ended_at < ${before.toISOString()}::timestamptz`)
   // Nothing was sent to it afterwards, so the deliveries are gone by then, a month as a whole.
   await db.execute(sql`

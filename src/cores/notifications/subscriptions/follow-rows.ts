@@ -4,6 +4,7 @@ import { and, eq, inArray, isNull, ne, or, sql } from '../../../../db/drizzle.ts
 import { deliveries, messages, type follows } from '../../../../db/schema.ts'
 import type { App } from '../../apps/index.ts'
 import type { MemberPrincipal } from '../../principal.ts'
+import { isTo } from '../delivery/delivery-rows.ts'
 
 export type FollowRow = typeof follows.$inferSelect
 
@@ -33,7 +34,7 @@ export async function lastDeliveries(
     .where(
       and(
         eq(deliveries.orgId, orgId),
-        eq(deliveries.userId, userId),
+        isTo(userId),
         isNull(deliveries.subscriptionId),
         inArray(deliveries.appId, [...appIds]),
         ne(deliveries.state, 'waiting'),
