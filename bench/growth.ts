@@ -1,6 +1,6 @@
 /**
  * What does not grow: the database's CPU for an event, with ten thousand subscriptions and with five thousand organizations
- * that wait; for a year of activity that is over; and a page of a list, from a table that is long.
+ * that wait; for a year of activity that is over; a page of a list, from a table that is long; and the ledger.
  */
 import { randomBytes } from 'node:crypto'
 import { statfs } from 'node:fs/promises'
@@ -14,6 +14,7 @@ import { sweepActivity } from '../src/cores/activity/index.ts'
 import { shipAndFanOut } from '../src/cores/notifications/index.ts'
 import { notificationHarness } from '../test/support/notification-harness.ts'
 import { startPostgres } from '../test/support/postgres.ts'
+import { base36, longLedger } from './long-ledger.ts'
 import { databaseSeconds, inDatabase, makeMonths, postmasterOf } from './notifications.ts'
 import { file, inTemporaryFolder } from './programs.ts'
 import { sized } from './sizes.ts'
@@ -40,6 +41,7 @@ const PARTS: Readonly<Record<string, (url: string) => Promise<string[]>>> = {
   subscriptions: (url) => manySubscriptions(url),
   organizations: (url) => manyOrganizations(url),
   activity: (url) => longActivity(url),
+  ledger: (url) => longLedger(url),
 }
 
 /** `BENCH_PART` names one of them, to be run alone: filling a table takes long. */
@@ -243,11 +245,3 @@ const rowsOf = (rows: number, orgId: string, userId: string) => `
     select n, (extract(epoch from now()) * 1000)::bigint - (${rows} - n)::bigint * (365 * ${DAY_MS}::bigint / ${rows}) as ms
     from generate_series(1, ${rows}) n
   ) times`
-
-/** Nine digits. */
-const base36 = (number: string): string =>
-  Array.from(
-    { length: 9 },
-    (_, at) =>
-      `substr('0123456789abcdefghijklmnopqrstuvwxyz', (${number} / ${36 ** (8 - at)} % 36)::int + 1, 1)`,
-  ).join(' || ')

@@ -205,6 +205,8 @@ export const FAN_OUT_PAGE = 10_000
 export const ENDPOINT_DEAD_DAYS = 5
 /** Lines of a digest in chat and mail: what the strictest chat service takes in one message. A longer one is split. */
 export const DIGEST_LINES = 20
+/** Of a mail with notices to an admin: more destinations than an organization has. */
+export const NOTICES_MAX = 1_000
 
 /** More than an app has programs that report. */
 export const TOKENS_PER_APP = 50

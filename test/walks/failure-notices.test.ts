@@ -12,12 +12,33 @@ import {
   emailDigest,
   sealIntegrationSecret,
 } from '../../src/cores/notifications/integrations/integration-secret.ts'
+import { unsubscribe } from '../../src/cores/notifications/subscriptions/unsubscribe.ts'
+import type { Principal } from '../../src/contracts/operation.ts'
 import { newDatabase, type TestDatabase } from '../support/database.ts'
 import {
   notificationHarness,
   type HarnessOrg,
   type NotificationHarness,
 } from '../support/notification-harness.ts'
+
+/** Whoever opens a link. */
+const NOBODY: Principal = {
+  kind: 'anonymous',
+  userId: null,
+  userName: 'anonymous',
+  userEmail: null,
+  orgId: null,
+  organization: null,
+  role: null,
+  carriesAppRoles: false,
+  scopes: null,
+  audiences: [],
+  expiresAt: null,
+  sources: null,
+  entryPoint: 'api',
+  address: '127.0.0.1',
+  requestId: 'req_1',
+}
 
 let database: TestDatabase
 let harness: NotificationHarness
@@ -113,6 +134,68 @@ test('however many destinations failed, an admin has one message an hour, which 
   const mails = mailsTo(org.owner.email)
   expect([mails.length, mailsTo(elsewhere.owner.email).length]).toEqual([1, 0])
   for (const n of ids.keys()) expect(JSON.stringify(mails[0])).toContain(`Receiver ${n}`)
+})
+
+test('an integration that stops is told in the same message of the hour, which one link ends', async () => {
+  const failing = await subscribed(org)
+  const gone = await subscribed(org)
+  await subscribed(elsewhere)
+  harness.answer(({ to }) => {
+    if (to === gone.url) return { kind: 'refused', reason: 'endpoint_gone', retry: false, httpStatus: 410 }
+    return to === failing.url
+      ? { kind: 'refused', reason: 'refused', retry: false, httpStatus: 400 }
+      : { kind: 'sent' }
+  })
+  for (const one of [org, elsewhere]) await harness.record(one, { type: 'deploy.failed' })
+  await harness.drain()
+  // At once nobody is told of anything.
+  expect(mailsTo(org.owner.email)).toEqual([])
+  await hourLater()
+  const [mail, ...more] = mailsTo(org.owner.email)
+  expect(more).toEqual([])
+  expect(mail!.what).toContain('An integration stopped')
+  expect(mail!.what).toContain('Deliveries to a destination were given up')
+  // The link of that message ends both: neither comes back by itself, and nobody else's.
+  const admin = await harness.person(org, 'admin')
+  const [, token] = /unsubscribe\/([\w.~-]+)/.exec(mail!.what)!
+  await unsubscribe(harness.deps)({ ...NOBODY, orgId: org.id }, { token: token! })
+  const theirs = await harness.db.select().from(subscriptions).where(eq(subscriptions.orgId, org.id))
+  const own = theirs.filter(({ userId }) => userId === org.owner.userId)
+  expect(own.map(({ pattern, enabled }) => [pattern, enabled])).toEqual(
+    expect.arrayContaining([
+      ['org.integration.*', false],
+      ['org.delivery.*', false],
+    ]),
+  )
+  harness.clock.advance(24 * 60 * 60)
+  await harness.record(org, { type: 'deploy.failed' })
+  for (let round = 0; round < 2; round++) {
+    await harness.drain()
+    await hourLater()
+  }
+  expect([mailsTo(org.owner.email).length, mailsTo(admin.email).length]).toEqual([1, 1])
+})
+
+test('what somebody turned off within the hour is left out of the message, and the rest of it goes', async () => {
+  const { url } = await subscribed(org)
+  const gone = await subscribed(org)
+  harness.answer(({ to }) => {
+    if (to === gone.url) return { kind: 'refused', reason: 'endpoint_gone', retry: false, httpStatus: 410 }
+    return to === url ? { kind: 'refused', reason: 'refused', retry: false } : { kind: 'sent' }
+  })
+  await harness.record(org, { type: 'deploy.failed' })
+  await harness.drain()
+  const own = and(eq(subscriptions.orgId, org.id), eq(subscriptions.userId, org.owner.userId))
+  await harness.db
+    .update(subscriptions)
+    .set({ enabled: false })
+    .where(and(own, eq(subscriptions.pattern, 'org.delivery.*')))
+  await hourLater()
+  const [mail, ...more] = mailsTo(org.owner.email)
+  expect(more).toEqual([])
+  expect(mail!.what).toContain('An integration stopped')
+  expect(mail!.what).not.toContain('given up')
+  expect(await noticesOf(org)).toMatchObject([{ state: 'dropped', reason: 'subscription_off' }])
 })
 
 test('a notice that fails itself says nothing more', async () => {

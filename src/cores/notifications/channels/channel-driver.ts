@@ -50,6 +50,8 @@ export type OutboundMessage = {
 
 export type OutboundDelivery = MessageItem & {
   readonly actorId: string | null
+  /** Its own: a digest of notices to an admin is of several. */
+  readonly bySubscription: (NonNullable<OutboundMessage['subscription']> & { readonly id: string }) | null
   /** Of the person it goes to: whether they build or maintain the app, and which categories of it they follow. */
   readonly isAppMember: boolean
   readonly followed: readonly Category[] | null

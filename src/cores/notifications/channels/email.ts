@@ -21,7 +21,12 @@ import {
 } from './channel-driver.ts'
 import { notificationMail } from './render-mail.ts'
 
-type Recipient = { readonly to: string; readonly refused: ReadonlyMap<OutboundDelivery, DeliveryReason> }
+type Recipient = {
+  readonly to: string
+  readonly refused: ReadonlyMap<OutboundDelivery, DeliveryReason>
+  /** The one that its unsubscribe link ends; left out, that of the message. */
+  readonly subscriptionId?: string
+}
 
 export const email: ChannelDriver = {
   async checkRecipient(deps, message) {
@@ -40,7 +45,7 @@ export const email: ChannelDriver = {
     if (suppressed) return refuseAll(message, 'address_suppressed')
     const token = unsubscribeToken(dataKeys.keyFor('unsubscribe'), {
       orgId,
-      subscriptionId: subscriptionId!,
+      subscriptionId: recipient.subscriptionId ?? subscriptionId!,
       mailbox: integrationId === null ? null : mailboxOf(digestOf(dataKeys, mailtoUrl(to))),
     })
     const unsubscribeUrl = new URL(`/unsubscribe/${token}`, siteUrl).href
@@ -67,20 +72,22 @@ export const email: ChannelDriver = {
   },
 }
 
-function checkMember({ member, subscription, deliveries }: OutboundMessage): Recipient | DeliveryReason {
-  const reason = checkSubscription(subscription)
-  if (reason !== null) return reason
+function checkMember({ member, deliveries }: OutboundMessage): Recipient | DeliveryReason {
+  const refused = new Map(
+    deliveries.flatMap((delivery) => {
+      const reason = checkSubscription(delivery.bySubscription)
+      return reason === null ? [] : [[delivery, reason] as const]
+    }),
+  )
+  const [subscribed] = deliveries.filter((delivery) => !refused.has(delivery))
+  if (subscribed === undefined) return refused.values().next().value ?? 'subscription_off'
   if (member === null) return 'not_a_member'
   if (!member.isCurrent) return 'not_validated'
   if (member.email === null) return 'no_address'
-  return {
-    to: member.email,
-    refused: new Map(
-      deliveries
-        .filter(({ type }) => isForAdmins(type) && !atLeast(member.role, 'admin'))
-        .map((delivery) => [delivery, 'no_longer_permitted'] as const),
-    ),
-  }
+  for (const delivery of deliveries)
+    if (isForAdmins(delivery.type) && !atLeast(member.role, 'admin'))
+      refused.set(delivery, refused.get(delivery) ?? 'no_longer_permitted')
+  return { to: member.email, refused, subscriptionId: subscribed.bySubscription!.id }
 }
 
 const HOLDER_REFUSALS: Record<AddressHolder, DeliveryReason | null> = {

@@ -2,7 +2,6 @@
  * The text of a mail: what happened, which ticket it is about, and in which organization. Titles and names are what people
  * wrote, so they are reduced first, and only passed in where the reader may see them.
  */
-import { DIGEST_LINES } from '../../../contracts/limits.ts'
 import { composeMail, type ComposedMail, type MailPart } from '../../mail-template.ts'
 import { nameInMail, titleInMail } from '../../mail-text.ts'
 import { linkOf, statusOf, summaryLine, type MessageItem } from './render.ts'
@@ -52,11 +51,9 @@ const single = (
 ]
 
 function digest(items: readonly MessageItem[], organization: string, context: MailContext): MailPart[] {
-  const shown = items.slice(0, DIGEST_LINES)
-  const more = items.length - shown.length
   return [
     { text: `What happened in “${organization}”:` },
-    ...shown.map((item): MailPart => {
+    ...items.map((item): MailPart => {
       const title = titleOf(item, context)
       return {
         item: summaryLine(item),
@@ -67,7 +64,6 @@ function digest(items: readonly MessageItem[], organization: string, context: Ma
         url: linkOf(item, context.appUrl),
       }
     }),
-    ...(more > 0 ? [{ text: `+${more} more` }] : []),
   ]
 }
 

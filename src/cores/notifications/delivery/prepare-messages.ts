@@ -125,7 +125,9 @@ async function readMessages(
       (select to_json(i) from (select state, config, sealed, verified_at from integrations
         where org_id = m.org_id and id = m.integration_id) i) as integration,
       (select to_json(s) from (select enabled, disabled_reason from subscriptions
-        where org_id = m.org_id and id = m.subscription_id) s) as subscription
+        where org_id = m.org_id and id = m.subscription_id) s) as subscription,
+      (select to_json(s) from (select id, enabled, disabled_reason from subscriptions
+        where org_id = d.org_id and id = d.subscription_id) s) as "bySubscription"
     from json_to_recordset(${JSON.stringify(keys)}::text::json) as k("orgId" text, id text)
     cross join lateral (
       select * from messages where org_id = k."orgId" and id = k.id limit 1

@@ -5,13 +5,18 @@
 import { sql } from '../../../../db/drizzle.ts'
 import { CHANNELS } from '../../../contracts/channels.ts'
 import { makeId } from '../../../contracts/ids.ts'
+import { NOTICES_MAX } from '../../../contracts/limits.ts'
 import type { Storage } from '../../dependencies.ts'
+import { NOTICES_DIGEST } from '../fan-out/default-subscriptions.ts'
 import type { MessageKey } from './claim-messages.ts'
 
+/** Notices to an admin are one message, which names each destination. */
 const ITEMS_MAX = sql.raw(
-  `case m.channel ${Object.entries(CHANNELS)
+  `case when m.digest_key like '${NOTICES_DIGEST}%' then ${NOTICES_MAX} else case m.channel ${Object.entries(
+    CHANNELS,
+  )
     .map(([channel, { itemsMax }]) => `when '${channel}' then ${itemsMax}`)
-    .join(' ')} end`,
+    .join(' ')} end end`,
 )
 
 /** Only what this worker holds: parts are made once, in one statement with moving the deliveries into them. */

@@ -94,17 +94,26 @@ async function pipelineDefault(tx: Transaction, orgId: string): Promise<DefaultS
     : []
 }
 
-/**
- * (d), and decisions, 11: notices about the service itself. Those that many destinations cause at once go together: one
- * message an hour, which names each.
- */
+/** (d), and decisions, 11: notices about the service itself. */
 const FOR_ADMINS = [
   { pattern: 'org.support_access.*', key: 'support_access' },
-  { pattern: 'org.integration.*', key: 'integrations' },
+  { pattern: 'org.integration.*', key: 'integrations', timing: 'hourly' },
   { pattern: 'org.disk_quota.*', key: 'disk_quota' },
   { pattern: 'org.maintenance.*', key: 'maintenance' },
   { pattern: 'org.delivery.*', key: 'deliveries', timing: 'hourly' },
 ] as const satisfies readonly { pattern: string; key: string; timing?: Timing }[]
+
+/** Those that many destinations cause at once go together, of both kinds: one message an hour, which names each. */
+export const TOGETHER = [
+  'integrations',
+  'deliveries',
+] as const satisfies readonly (typeof FOR_ADMINS)[number]['key'][]
+
+/** How the key of that digest begins. */
+export const NOTICES_DIGEST = 'notices:'
+
+/** Of the subscriptions of a person whose digests are one message. */
+export const togetherKeys = (userId: string): string[] => TOGETHER.map((key) => `${key}:${userId}`)
 
 /** One per owner and admin, so that each can stop their own. */
 async function adminDefaults(

@@ -10,6 +10,7 @@ import { idPattern, makeId, type IdPrefix } from '../../../contracts/ids.ts'
 import { FAN_OUT_PAGE } from '../../../contracts/limits.ts'
 import type { Clock } from '../../dependencies.ts'
 import { isForAdmins, isToldToActor } from '../people.ts'
+import { NOTICES_DIGEST, TOGETHER } from './default-subscriptions.ts'
 import type { DigestWindows } from './digest-windows.ts'
 
 export type EventRow = Pick<
@@ -65,6 +66,11 @@ const EMAIL = sql`${'email' satisfies Channel}::text`
 const OWN_ACTION = sql`${'own_action' satisfies DeliveryReason}::text`
 const DIRECT_MESSAGE = sql`${'direct_message' satisfies Channel}::text`
 const SOONEST = sql.raw(`array_position('{${TIMINGS.join(',')}}'::text[], timing)`)
+const NOTICES_KEY = sql.raw(`'${NOTICES_DIGEST}'`)
+const TOGETHER_KEYS = sql`array[${sql.join(
+  TOGETHER.map((key) => sql.raw(`'${key}:' || s.user_id`)),
+  sql`, `,
+)}]`
 const SINGLE_CHANNELS = sql.raw(
   `'{${CHANNEL_NAMES.filter((name) => !CHANNELS[name].digest).join(',')}}'::text[]`,
 )
@@ -118,7 +124,8 @@ function matchRecipients(
       org_id text, event_id text, type text, subject text, app_id text, seq bigint, concerns_id text, patterns text[],
       test_of text, category text, for_admins boolean, skipped_id text, hourly timestamptz, daily timestamptz)
     cross join lateral (
-      select s.id as subscription_id, s.integration_id, s.user_id, s.timing, 'sub:' || s.id as digest_key,
+      select s.id as subscription_id, s.integration_id, s.user_id, s.timing,
+        case when s.default_key = any(${TOGETHER_KEYS}) then ${NOTICES_KEY} || s.user_id else 'sub:' || s.id end as digest_key,
         c.channel, coalesce(s.integration_id, 'email:' || s.user_id) as target, not e.for_admins as any_member,
         null::text as app_membership_id, ${isOwn(sql`s.user_id`)} as is_own, coalesce(s.integration_id, s.id) as recipient
       from (

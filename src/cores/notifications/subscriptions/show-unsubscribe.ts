@@ -1,7 +1,14 @@
 import { subscriptions } from '../../../../db/schema.ts'
 import type { WithDirectory } from '../../directory/index.ts'
 import { read, type Verb } from '../../verb.ts'
-import { isCurrentMailbox, readToken, subscriptionBy, type UnsubscribeDeps } from './unsubscribe.ts'
+import {
+  endedWith,
+  isCurrentMailbox,
+  patternsOf,
+  readToken,
+  subscriptionBy,
+  type UnsubscribeDeps,
+} from './unsubscribe.ts'
 
 /** A forged token, one whose subscription is gone and one of a former mailbox are answered alike. */
 export const showUnsubscribe: Verb<'showUnsubscribe', UnsubscribeDeps & WithDirectory> = read(
@@ -16,7 +23,11 @@ export const showUnsubscribe: Verb<'showUnsubscribe', UnsubscribeDeps & WithDire
       (await isCurrentMailbox(db, named, found)) &&
       (await directory.readOrganization(db, named.orgId))
     return organization
-      ? { pattern: found.pattern, enabled: found.enabled, organization: organization.name }
+      ? {
+          pattern: patternsOf(await endedWith(db, found)),
+          enabled: found.enabled,
+          organization: organization.name,
+        }
       : { pattern: null, organization: null, enabled: false }
   },
 )

@@ -1,10 +1,11 @@
 /** The unsubscribe link of a mail: it needs no sign-in, turns off one subscription, and tells a forger nothing. */
 import type { Handle } from '../../../../db/connect.ts'
-import { and, eq } from '../../../../db/drizzle.ts'
+import { and, eq, inArray } from '../../../../db/drizzle.ts'
 import { integrations, subscriptions } from '../../../../db/schema.ts'
 import type { DataKeys } from '../../../trust/data-key.ts'
 import { recordAudit } from '../../record-audit.ts'
 import type { Storage } from '../../dependencies.ts'
+import { togetherKeys } from '../fan-out/default-subscriptions.ts'
 import { integrationKey } from '../integrations/integration-rows.ts'
 import { writeInSteps, type Verb } from '../../verb.ts'
 import type { SubscriptionRow } from './subscription-rows.ts'
@@ -34,6 +35,20 @@ export async function isCurrentMailbox(
   return row !== undefined && mailboxOf(row.digest) === mailbox
 }
 
+/** Itself, and those that come in the same message: whoever ends that ends all of it. */
+export async function endedWith(db: Handle, row: SubscriptionRow): Promise<readonly SubscriptionRow[]> {
+  const keys = row.userId === null ? [] : togetherKeys(row.userId)
+  if (row.defaultKey === null || !keys.includes(row.defaultKey)) return [row]
+  return db
+    .select()
+    .from(subscriptions)
+    .where(and(eq(subscriptions.orgId, row.orgId), inArray(subscriptions.defaultKey, keys)))
+    .orderBy(subscriptions.pattern)
+}
+
+export const patternsOf = (rows: readonly SubscriptionRow[]): string =>
+  rows.map(({ pattern }) => pattern).join(' and ')
+
 /** Only the person can turn it on again. */
 export const unsubscribe: Verb<'unsubscribe', UnsubscribeDeps> = writeInSteps(
   { by: 'principal' },
@@ -45,12 +60,22 @@ export const unsubscribe: Verb<'unsubscribe', UnsubscribeDeps> = writeInSteps(
       const [row] = await tx.select().from(subscriptions).where(subscriptionBy(named)).for('update')
       if (!row || row.disabledReason === 'unsubscribed') return
       if (!(await isCurrentMailbox(tx, named, row))) return
+      const ended = await endedWith(tx, row)
       await tx
         .update(subscriptions)
         .set({ enabled: false, disabledReason: 'unsubscribed' })
-        .where(subscriptionBy(named))
+        .where(
+          and(
+            eq(subscriptions.orgId, row.orgId),
+            inArray(
+              subscriptions.id,
+              ended.map(({ id }) => id),
+            ),
+          ),
+        )
       const by = { ...principal, userName: 'an unsubscribe link' }
-      const { orgId, pattern: subject } = row
+      const { orgId } = row
+      const subject = patternsOf(ended)
       await recordAudit(tx, clock, by, { orgId, action: 'subscription.unsubscribed', subject })
     })
     return {}
