@@ -75,6 +75,7 @@ export const REASONS = {
   integration_lost: 'The service no longer accepts messages for this integration',
   integration_off: 'The integration is turned off',
   paused_too_long: 'The integration was paused for longer than deliveries are kept',
+  expired: 'It could not be sent for as long as deliveries are kept',
   subscription_off: 'The subscription was paused or deleted',
   no_mail_server: 'No mail server is configured',
   no_address: 'The person has no verified email address',

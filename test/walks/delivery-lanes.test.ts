@@ -492,6 +492,39 @@ test('what a paused target is sent waits, and goes afterwards in its order; anot
   expect(await targetOf(org, paused.integrationId)).toMatchObject({ heldUntil: null, inFlight: 0 })
 })
 
+test('more than a request can release is released by the worker, the oldest first', async () => {
+  const [paused, theirs] = [await hook(org), await hook(other)]
+  const held = { orgId: org.id, id: paused.integrationId, kind: 'webhook' } as const
+  await record(org, 1)
+  await record(other, 1)
+  await fanOut()
+  await withTransaction(harness.db, (tx) => holdTarget(tx, harness.clock.now, held))
+  await harness.drain()
+  const MANY = 1_200
+  // The younger an id, the older the message: in no other order could they be released by chance.
+  await database.sql.query(`
+    insert into messages
+    select (jsonb_populate_record(m, jsonb_build_object('id', left(m.id, 20) || lpad(n::text, 9, '0'), 'ordering_key',
+      'things/' || n, 'seq', ${MANY} - n, 'created_at', m.created_at + (${MANY} - n) * interval '1 second'))).*
+    from messages m cross join generate_series(1, ${MANY}) n where m.target = '${held.id}'`)
+  const isHeldOf = `target = '${held.id}' and next_at > '9000-01-01'`
+  const heldNow = async () =>
+    (await database.sql.query<{ n: number }>(`select count(*)::int as n from messages where ${isHeldOf}`))[0]!
+      .n
+  expect(await heldNow()).toBe(MANY + 1)
+  await withTransaction(harness.db, (tx) => releaseTarget(tx, harness.clock.now, held))
+  expect(await heldNow()).toBe(MANY + 1)
+  await releaseStrandedMessages(harness.deps)
+  expect(await heldNow()).toBe(0)
+  const [row] = await database.sql.query<{ in_order: boolean }>(`
+    select bool_and(later) as in_order from (
+      select next_at > lag(next_at) over (order by created_at, seq) as later from messages where target = '${held.id}'
+    ) m where later is not null`)
+  expect(row).toEqual({ in_order: true })
+  expect(sentTo(theirs.url)).toBe(1)
+  await database.sql.query(`delete from messages where target = '${held.id}'`)
+})
+
 test('what is given back in the moment of a release waits for no hold that is over', async () => {
   const [paused, still, theirs] = [await hook(org), await hook(org), await hook(other)]
   const [held, stillHeld] = [paused, still].map(

@@ -1,7 +1,15 @@
 /** The delivery ledger: every message with its attempts, for admins of its organization; and sending again. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { and, eq, isNotNull } from '../../db/drizzle.ts'
-import { apps, deliveries, deliveryCounts, integrations, messages, subscriptions } from '../../db/schema.ts'
+import {
+  apps,
+  deliveries,
+  deliveryCounts,
+  events,
+  integrations,
+  messages,
+  subscriptions,
+} from '../../db/schema.ts'
 import {
   listDeliveries,
   replayDelivery,
@@ -232,6 +240,27 @@ async function truth(now: number): Promise<number[][]> {
       of(day, 'waiting', 'retrying'),
     ])
 }
+
+test('a replay that outlives its event is shown, and not replayed again', async () => {
+  const { id, eventId } = await failed()
+  const row = eq(events.id, eventId)
+  await system.db.delete(events).where(row)
+  expect(await admin.call(showDelivery, { delivery_id: id })).toMatchObject({
+    id,
+    subject: '',
+    notification: { type: 'deploy.failed', subject: '' },
+  })
+  await expect(admin.call(replayDelivery, { delivery_id: id })).rejects.toMatchObject({
+    code: 'CONFLICT',
+    message: 'The event of this delivery is no longer kept',
+  })
+  const from = new Date(system.clock.now().getTime() - 60_000).toISOString()
+  expect(await admin.call(replayFailedDeliveries, { from })).toMatchObject({ replayed: 0 })
+  const outsider = await makeOrganization(system)
+  await expect(outsider.owner.call(showDelivery, { delivery_id: id })).rejects.toMatchObject({
+    code: 'NOT_FOUND',
+  })
+})
 
 describe('sending again', () => {
   const replay = (delivery_id: string) => admin.call(replayDelivery, { delivery_id })

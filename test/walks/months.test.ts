@@ -1,13 +1,18 @@
 /** Tables that grow have a partition for each month on Postgres, and are one table embedded. */
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import { sql } from '../../db/drizzle.ts'
 import { activity, auditLog, deliveries, events, messages } from '../../db/schema.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import { sweepActivity } from '../../src/cores/activity/index.ts'
 import { sweepDeliveries } from '../../src/cores/notifications/index.ts'
+import { shipOutbox } from '../../src/cores/outbox.ts'
 import { keepMonths, prepareMonths, readPartitions, type MonthlyTable } from '../../src/cores/partitions.ts'
 import { newDatabase, type TestDatabase } from '../support/database.ts'
-import { notificationHarness, type NotificationHarness } from '../support/notification-harness.ts'
+import {
+  notificationHarness,
+  type HarnessOrg,
+  type NotificationHarness,
+} from '../support/notification-harness.ts'
 
 const isServer = inject('engine') === 'postgres'
 const DAY_MS = 86_400_000
@@ -152,24 +157,47 @@ describe.runIf(isServer)('on a server', () => {
 describe.runIf(isServer)('deliveries', () => {
   let own: TestDatabase
   let harness: NotificationHarness
-  beforeAll(async () => {
+  /** Of its own: months that are gone do not come back. */
+  beforeEach(async () => {
     own = await newDatabase()
     harness = await notificationHarness(own)
   })
-  afterAll(() => own.close())
+  afterEach(() => own.close())
 
   const partsOf = async (table: MonthlyTable) =>
     (await readPartitions(own.db)).get(table)!.map(({ name }) => name.replace(`${table}_`, ''))
-  const sweep = () => sweepDeliveries({ ...harness.deps, deliveryDays: 30 })
+  const sweep = (deliveryDays = 30) => sweepDeliveries({ ...harness.deps, deliveryDays })
+  const LEDGER = ['deliveries', 'messages', 'events', 'attempts', 'delivery_keys'] as const
 
   test('a month goes when nothing of it waits, with its events and messages a month later', async () => {
     const [org, other] = [await harness.organization(), await harness.organization()]
-    for (const one of [org, other]) {
+    harness.clock.set('2026-03-30T10:00:00Z')
+    await oneOpen(org, other)
+    harness.clock.set('2026-04-05T10:00:00Z')
+    // What is retried takes days.
+    await sweep(1)
+    for (const table of LEDGER) expect(await partsOf(table)).toContain('202603')
+
+    await own.db.execute(sql`update messages set next_at = ${harness.clock.now().toISOString()}::timestamptz
+      where state = 'pending'`)
+    harness.clock.advance(1)
+    await harness.drain()
+    expect(await own.db.select().from(deliveries)).toHaveLength(2)
+    harness.clock.set('2026-06-20T10:00:00Z')
+    await sweep()
+    for (const table of LEDGER) expect(await partsOf(table)).not.toContain('202603')
+    expect(await partsOf('deliveries')).not.toContain('202604')
+    expect(await partsOf('events')).toContain('202604')
+    for (const table of [deliveries, events, messages]) expect(await own.db.select().from(table)).toEqual([])
+  })
+
+  /** Of the first; its receiver asks to wait. That of the other arrives. */
+  async function oneOpen(...organizations: HarnessOrg[]) {
+    for (const one of organizations) {
       const { integrationId } = await harness.integration(one, 'webhook')
       await harness.subscription(one, integrationId, 'deploy.*')
       await harness.record(one, { type: 'deploy.failed' })
     }
-    // One of the two waits for long: its receiver asks for it.
     let refused = 0
     harness.answer(() =>
       refused++ === 0
@@ -177,28 +205,32 @@ describe.runIf(isServer)('deliveries', () => {
         : { kind: 'sent', httpStatus: 200 },
     )
     await harness.drain()
-    const open = await own.db.execute(sql`select id from messages where state = 'pending'`)
+    const open = await own.db.execute(sql`
+      update messages set next_at = next_at + interval '400 days' where state = 'pending' returning id`)
     expect(open).toHaveLength(1)
-    await own.db.execute(
-      sql`update messages set next_at = next_at + interval '400 days' where state = 'pending'`,
-    )
+  }
 
+  test('what can never be sent, or fanned out, keeps nobody’s months: it is dropped with that reason', async () => {
+    const [org, other] = [await harness.organization(), await harness.organization()]
+    harness.clock.set('2026-03-30T10:00:00Z')
+    await oneOpen(org, other)
+    const stuck = await harness.record(org, { type: 'deploy.failed' })
+    await shipOutbox(harness.deps)
+    await own.db.execute(sql`update events set fan_out_again_at = '2099-01-01' where id = ${stuck}`)
+    harness.clock.set('2026-04-20T10:00:00Z')
+    await sweep(20)
+    const rows = await harness.deliveriesOf(org)
+    expect(rows.map(({ state, reason }) => `${state} ${reason}`)).toEqual([
+      'dropped expired',
+      'dropped expired',
+    ])
+    expect(rows.map(({ eventId }) => eventId)).toContain(stuck)
+    expect((await harness.deliveriesOf(other)).map(({ state }) => state)).toEqual(['sent'])
+    // It is read for a while, and then goes with its month.
+    expect(await partsOf('deliveries')).toContain('202603')
     harness.clock.set('2026-06-20T10:00:00Z')
-    await sweep()
-    for (const table of ['deliveries', 'messages', 'events', 'attempts', 'delivery_keys'] as const)
-      expect(await partsOf(table)).toContain('202603')
-
-    await own.db.execute(sql`update messages set next_at = ${harness.clock.now().toISOString()}::timestamptz
-      where state = 'pending'`)
-    harness.clock.advance(1)
-    await harness.drain()
-    expect(await own.db.select().from(deliveries)).toHaveLength(2)
-    await sweep()
-    for (const table of ['deliveries', 'messages', 'events', 'attempts', 'delivery_keys'] as const)
-      expect(await partsOf(table)).not.toContain('202603')
-    expect(await partsOf('deliveries')).not.toContain('202604')
-    expect(await partsOf('events')).toContain('202604')
-    for (const table of [deliveries, events, messages]) expect(await own.db.select().from(table)).toEqual([])
+    await sweep(20)
+    for (const table of LEDGER) expect(await partsOf(table)).not.toContain('202603')
   })
 
   test('the same event is one also where a month lies between', async () => {

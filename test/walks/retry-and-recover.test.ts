@@ -233,6 +233,10 @@ describe('recover since', () => {
       select org_id, id || n, event_id || n, type, subscription_id, integration_id, channel, message_id, state,
         reason, null, created_at, settled_at
       from deliveries, generate_series(2, ${rows}) n where org_id = '${org.id}'`)
+    await system.db.execute(`
+      insert into events
+      select (jsonb_populate_record(e, jsonb_build_object('id', e.id || n))).*
+      from events e, generate_series(2, ${rows}) n where e.org_id = '${org.id}'`)
   }
 
   test('queues a batch at a time, and waits while enough of it are open', async () => {

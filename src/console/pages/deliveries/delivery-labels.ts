@@ -70,6 +70,7 @@ export const SHORT_REASONS: Record<DeliveryReason, string> = {
   integration_lost: 'Access lost',
   integration_off: 'Turned off',
   paused_too_long: 'Paused too long',
+  expired: 'Expired',
   subscription_off: 'Not subscribed',
   no_mail_server: 'No mail server',
   no_address: 'No email address',

@@ -15,6 +15,10 @@ export async function lockReplays(tx: Transaction, orgId: string): Promise<void>
   await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`replays of ${orgId}`}, 0))`)
 }
 
+/** A replay is kept longer than the event that it is about, which a message needs. */
+const HAS_EVENT = sql`exists (
+  select from events e where e.org_id = ${deliveries.orgId} and e.id = ${deliveries.eventId})`
+
 /** Deliveries with their message, and where they would go today. */
 export const selectReplayable = (tx: Transaction) =>
   tx
@@ -23,6 +27,7 @@ export const selectReplayable = (tx: Transaction) =>
       message: messages,
       integrationState: integrations.state,
       isSubscribed: subscriptions.enabled,
+      hasEvent: sql<boolean>`${HAS_EVENT}`,
     })
     .from(deliveries)
     .leftJoin(messages, and(eq(messages.orgId, deliveries.orgId), eq(messages.id, deliveries.messageId)))
@@ -70,7 +75,7 @@ export const wasMissed = ({ includesUnconfirmed }: { readonly includesUnconfirme
 /** The same as `reasonAgainst` of replayDelivery, for many at once. */
 const isDeliverable = sql`${messages.id} is not null
   and (${deliveries.integrationId} is null or ${integrations.state} = 'active')
-  and (${deliveries.subscriptionId} is null or ${subscriptions.enabled})`
+  and (${deliveries.subscriptionId} is null or ${subscriptions.enabled}) and ${HAS_EVENT}`
 
 /** A delivery is replayed in bulk once; its replay may be replayed again. */
 const isNotReplayed = isNull(deliveries.replayedAt)

@@ -26,18 +26,24 @@ export async function holdTarget(tx: Transaction, clock: Clock, { orgId, id }: H
     })
 }
 
+/** In the request itself; more of them the worker has due, a part at a time. */
+const RELEASED_AT_ONCE = 1_000
+
 /** Also where it is turned off or removed: each is then dropped when it is its turn. */
 export async function releaseTarget(tx: Transaction, clock: Clock, { orgId, id, kind }: Held): Promise<void> {
   const at = sql`${clock().toISOString()}::timestamptz`
   // Messages before their target, as whoever claims locks them. A moment apart, so that they are chosen in their order.
   await tx.execute(sql`
-    update messages m set next_at = ${at} + w.place * interval '1 microsecond', slot_at = null
-    from (
-      select id, row_number() over (order by created_at, seq, id) as place from messages
+    with held as materialized (
+      select id, created_at, seq from messages
       where org_id = ${orgId} and channel = ${kind} and next_at >= ${HELD} and state in ('open', 'pending')
         and target = ${id}
-    ) w
-    where m.org_id = ${orgId} and m.id = w.id and m.state in ('open', 'pending')`)
+      limit ${sql.raw(String(RELEASED_AT_ONCE + 1))}
+    )
+    update messages m set next_at = ${at} + w.place * interval '1 microsecond', slot_at = null
+    from (select id, row_number() over (order by created_at, seq, id) as place from held) w
+    where m.org_id = ${orgId} and m.id = w.id and m.state in ('open', 'pending')
+      and (select count(*) from held) <= ${sql.raw(String(RELEASED_AT_ONCE))}`)
   await tx.execute(sql`
     update message_targets set held_until = null
     where org_id = ${orgId} and target = ${id} and held_until >= ${HELD}`)
@@ -45,10 +51,10 @@ export async function releaseTarget(tx: Transaction, clock: Clock, { orgId, id, 
 }
 
 /** In one statement, so that its locks are short. */
-const STRANDED_BATCH = 1_000
+const STRANDED_BATCH = 10_000
 
 /**
- * Has due what waits for a hold that is over: whoever claimed or gave back a message in the moment of the release may have
+ * Has due what waits for a hold that is over, the oldest first: there was too much of it for the request that ended it, or whoever claimed or gave back a message in the moment of the release may have
  * written the hold to it afterwards. One that is held again meanwhile is found so when it is claimed.
  */
 export async function releaseStrandedMessages({ db, clock }: Storage): Promise<void> {
@@ -62,9 +68,10 @@ export async function releaseStrandedMessages({ db, clock }: Storage): Promise<v
           and not exists (
             select from message_targets t
             where t.org_id = m.org_id and t.target = m.target and t.held_until >= ${HELD})
+        order by m.created_at, m.seq, m.id
         limit ${sql.raw(String(STRANDED_BATCH))} for update of m skip locked
       ), released as (
-        update messages m set next_at = ${at} + w.place * interval '1 microsecond', slot_at = null
+        update messages m set next_at = ${at} + (w.place + ${sql.raw(String(all))}) * interval '1 microsecond', slot_at = null
         from (
           select org_id, id, row_number() over (order by created_at, seq, id) as place from stranded
         ) w

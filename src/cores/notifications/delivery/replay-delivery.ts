@@ -26,10 +26,12 @@ function reasonAgainst({
   message,
   integrationState,
   isSubscribed,
+  hasEvent,
 }: ReplayableRow): string | undefined {
   if (delivery.channel === null) return 'This event matched nobody, so there is nothing to replay'
   if (isOpen(delivery.state)) return 'This delivery is still in progress'
   if (!message) return 'This delivery has no message to replay'
+  if (!hasEvent) return 'The event of this delivery is no longer kept'
   if (delivery.integrationId !== null && integrationState === null) return 'The integration was removed'
   if (delivery.integrationId !== null && integrationState !== 'active') return 'The integration is not active'
   if (delivery.subscriptionId !== null && isSubscribed === null) return 'The subscription was deleted'

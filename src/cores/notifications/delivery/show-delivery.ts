@@ -23,17 +23,19 @@ export const showDelivery: Verb<'showDelivery', WithDirectory & { readonly dataK
     if (wait > 0 && !(await isOver()))
       await waitForAttempt(db, { orgId, key: orgId }, { seconds: wait, signal: principal.signal }, isOver)
     const row = await readDelivery(db, orgId, delivery_id)
-    if (!row?.event) throw notFound()
-    const { delivery, event, message, alias } = row
+    if (!row) throw notFound()
+    const { delivery, message, alias } = row
+    // A replay is kept longer than what it is about.
+    const event = row.event ?? { subject: '', data: {}, occurredAt: delivery.createdAt }
     const [presented] = await presentDeliveries(context, [row])
     return {
       ...presented!,
       integration_id: delivery.integrationId,
       timing: isAtOnce(row) ? null : row.timing,
       notification: thinNotification({
+        ...delivery,
         ...event,
         id: receivedId(dataKeys, { ...delivery, target: message?.target ?? '' }),
-        eventId: event.id,
         app: alias,
       }),
       attempts_made: presentAttempts(row.made, clock()),

@@ -1,6 +1,6 @@
 /**
  * Settled deliveries go after so many days, then what only they held: messages, attempts, events, names of removed
- * integrations; and what receivers answered after a few days already. What is open stays, however old. Months go as a
+ * integrations; and what receivers answered after a few days already. What is open is settled first, when it is as old. Months go as a
  * whole; row by row goes what is in none of them.
  */
 import type { SQL } from 'drizzle-orm'
@@ -13,7 +13,9 @@ import { RESPONSE_EXCERPT } from '../../../contracts/limits.ts'
 import type { Storage } from '../../dependencies.ts'
 import { sweepDeliveryCounts } from './fold-delivery-counts.ts'
 import { HELD } from './hold-target.ts'
+import { insertUnmatched } from '../fan-out/insert-deliveries.ts'
 import { inParts } from '../../in-parts.ts'
+import { withTransaction } from '../../transaction.ts'
 import { dropMonths, monthAfter, outsideMonths, type MonthlyTable } from '../../partitions.ts'
 
 export type SweepDeliveriesDeps = Storage & { readonly deliveryDays: number }
@@ -42,6 +44,7 @@ export async function sweepDeliveries({ db, clock, deliveryDays }: SweepDeliveri
     update deliveries d set state = 'dropped', reason = ${'paused_too_long' satisfies DeliveryReason},
       settled_at = ${clock().toISOString()}::timestamptz
     from over o where d.org_id = o.org_id and d.message_id = o.id and d.state in ('waiting', 'retrying')`)
+  await expireOpen({ db, clock }, daysBefore(clock(), Math.max(deliveryDays, OPEN_DAYS)))
   await dropDeliveryMonths(db, before)
   await sweepRows(db, before)
   await deleteInSteps(db, oldKeys(sql`${eventKeys}`, sql`${eventKeys.recordedAt}`, before))
@@ -58,6 +61,49 @@ export async function sweepDeliveries({ db, clock, deliveryDays }: SweepDeliveri
   // Nothing was sent to it afterwards, so the deliveries are gone by then, a month as a whole.
   await db.execute(sql`
     delete from removed_integrations where removed_at < ${before.toISOString()}::timestamptz - interval '31 days'`)
+}
+
+/** Longer than anything is retried. */
+const OPEN_DAYS = 14
+const EXPIRED_AT_ONCE = 1_000
+
+/**
+ * What can never be sent (sealed under another key, say), or never be fanned out, would keep the months that it is in, of
+ * every organization: it is dropped with that reason when it is as old as what is kept.
+ */
+async function expireOpen({ db, clock }: Storage, before: Date): Promise<void> {
+  const isOld = sql`< ${before.toISOString()}::timestamptz`
+  const reason = 'expired' satisfies DeliveryReason
+  for (let n = EXPIRED_AT_ONCE; n === EXPIRED_AT_ONCE;) {
+    const [row] = await db.execute<{ n: number }>(sql`
+      with over as (
+        select org_id, id from messages
+        where state in ('open', 'pending') and lease_until is null and next_at < ${HELD} and created_at ${isOld}
+        limit ${sql.raw(String(EXPIRED_AT_ONCE))} for update skip locked
+      ), dropped as (
+        update messages m set state = 'dropped' from over o where m.org_id = o.org_id and m.id = o.id
+        returning m.org_id, m.id
+      ), settled as (
+        update deliveries d set state = 'dropped', reason = ${reason}, settled_at = ${clock().toISOString()}::timestamptz
+        from dropped o where d.org_id = o.org_id and d.message_id = o.id and d.state in ('waiting', 'retrying')
+      )
+      select count(*)::int as n from dropped`)
+    n = row!.n
+  }
+  for (let n = EXPIRED_AT_ONCE; n === EXPIRED_AT_ONCE;) {
+    n = await withTransaction(db, async (tx) => {
+      const batch = await tx.execute<{ orgId: string; id: string; type: string; appId: string | null }>(sql`
+        update events e set fanned_out_at = ${clock().toISOString()}::timestamptz
+        from (
+          select org_id, id from events where fanned_out_at is null and fan_out_again_at is not null and occurred_at ${isOld}
+          limit ${sql.raw(String(EXPIRED_AT_ONCE))} for update skip locked
+        ) o
+        where e.org_id = o.org_id and e.id = o.id
+        returning e.org_id as "orgId", e.id, e.type, e.app_id as "appId"`)
+      if (batch.length > 0) await insertUnmatched(tx, clock, batch, reason)
+      return batch.length
+    })
+  }
 }
 
 /**

@@ -266,6 +266,7 @@ export async function insertUnmatched(
   tx: Transaction,
   clock: Clock,
   batch: readonly EventKey[],
+  reason: DeliveryReason = 'matched_nobody',
 ): Promise<void> {
   const now = timeOf(clock)
   const given = batch.map(({ orgId, id, type, appId }) => ({ orgId, id, type, appId }))
@@ -281,7 +282,7 @@ export async function insertUnmatched(
       ${insertKeys(sql`unmatched`)}
     )
     insert into deliveries (org_id, id, event_id, type, app_id, state, reason, created_at, settled_at)
-    select org_id, id, event_id, type, app_id, 'dropped', 'matched_nobody', ${now}, ${now}
+    select org_id, id, event_id, type, app_id, 'dropped', ${reason}, ${now}, ${now}
     from unmatched join inserted using (id)`)
 }
 
