@@ -184,6 +184,7 @@ async function byPassages(
       statistics,
       vector: vectors.get(text)!,
       filters: [],
+      access: 'all' as const,
       limit: 3 * HITS,
     }
     const hits = await hybridRows(queries, search, text)

@@ -1,2 +1,0 @@
-ALTER TABLE "apps" ADD COLUMN "runner_commands" jsonb DEFAULT '[]'::jsonb NOT NULL;--> statement-breakpoint
-ALTER TABLE "maintenance_settings" ADD COLUMN "allowed_classes" jsonb DEFAULT '[]'::jsonb NOT NULL;
