@@ -165,7 +165,7 @@ async function pageOf(url: string, folder: string, rows: number) {
   )
   try {
     const { orgId, userId } = source.owner
-    await requireRoom(connection, rows)
+    await requireSpace(connection, rows)
     await fillActivity(connection, rows, orgId, userId!)
     const call = httpClient(source.system.services.get('api-gateway')!, { token: source.token })
     const ask = {
@@ -205,13 +205,13 @@ async function pageOf(url: string, folder: string, rows: number) {
 const ROW_BYTES = 900
 
 /** A disk that is full ends more than this. */
-async function requireRoom({ sql }: Connection, rows: number): Promise<void> {
+async function requireSpace({ sql }: Connection, rows: number): Promise<void> {
   const [at] = await sql.query<{ folder: string }>(`select current_setting('data_directory') as folder`)
   const { bavail, bsize } = await statfs(at!.folder)
   const room = Math.floor((bavail * bsize * 0.8) / ROW_BYTES)
   if (rows > room)
     throw new Error(
-      `BENCH_ROWS: there is room for ${room.toLocaleString('en')} rows of ${rows.toLocaleString('en')}`,
+      `BENCH_ROWS: there is space for ${room.toLocaleString('en')} rows of ${rows.toLocaleString('en')}`,
     )
 }
 

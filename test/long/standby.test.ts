@@ -135,7 +135,7 @@ test('whoever changed something reads it from the database through every process
     await Promise.all(connections.map((connection) => connection.close()))
   })
   const [org, other] = [await makeOrganization(here!), await makeOrganization(here!)]
-  const [reader, stranger] = [await makeMember(here!, org, 'admin'), await makeMember(here!, other, 'admin')]
+  const [reader, outsider] = [await makeMember(here!, org, 'admin'), await makeMember(here!, other, 'admin')]
   const trail = (person: typeof reader, of: typeof org) =>
     elsewhere!.as({ token: person.token, organization: of.id })(listAudit, { org_id: of.id })
   // Whoever was made has signed up and joined a moment ago; the clock of the systems decides how long that is.
@@ -148,8 +148,8 @@ test('whoever changed something reads it from the database through every process
   })
   expect(await trail(reader, org)).toMatchObject({ audit: [{ action: 'app.created' }, ...audit] })
   expect((await trail(reader, org)).age_seconds).toBeUndefined()
-  expect((await trail(stranger, other)).age_seconds).toEqual(expect.any(Number))
-  expect((await trail(stranger, other)).audit.map(({ action }) => action)).not.toContain('app.created')
+  expect((await trail(outsider, other)).age_seconds).toEqual(expect.any(Number))
+  expect((await trail(outsider, other)).audit.map(({ action }) => action)).not.toContain('app.created')
 })
 
 test('in the whole product questions and log lines go on, a ticket has an unknown outcome, and what is revoked is refused everywhere', async () => {
