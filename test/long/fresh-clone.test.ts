@@ -116,7 +116,10 @@ async function followInstallPage({ folder, env, uid }: Place): Promise<void> {
   // As a person would at a terminal, who is asked in the browser; here the token of the first start lets the client in.
   const login = `echo '${words.token}' | svc login --api-url http://localhost:${port} --api-key -\nsvc status\n`
   const prefix = join(elsewhere, 'global')
-  const client = await bash(block('Client').replace(/^svc login .*\n/m, login), {
+  // A home of its own: what it logs in to here is not what the tour asks.
+  const HOME = join(elsewhere, 'home')
+  const client = await bash(`mkdir "$HOME"\n${block('Client').replace(/^svc login .*\n/m, login)}`, {
+    HOME,
     npm_config_prefix: prefix,
     PATH: `${join(prefix, 'bin')}${delimiter}${PATH}`,
   })
