@@ -33,9 +33,9 @@ test.each(PROGRAMS)('$heading', async ({ heading, program, file }) => {
   expect(blockIn(heading).trim().split('\n').length).toBeLessThanOrEqual(13)
   const path = join(await own.newFolder(), file)
   writeFileSync(path, blockIn(heading))
-  const run = (SVC_TOKEN: string) =>
+  const run = (SVC_API_KEY: string) =>
     spawnSync(program, [path], {
-      env: { PATH: process.env['PATH'], SVC_URL: server.origin, SVC_TOKEN },
+      env: { PATH: process.env['PATH'], SVC_API_URL: server.origin, SVC_API_KEY },
       encoding: 'utf8',
     })
   const asked = run(token)
