@@ -27,6 +27,7 @@ const WRITTEN_BY_HAND: Partial<Record<Name, string>> = {
 
 /** Lists that are not a `list`. */
 const LISTED_BY_HAND: Partial<Record<Name, string>> = {
+  previewDataSource: 'reads rows of a data source, which are not in our tables',
   listLogs: 'follows lines in the order they arrive as well, and waits for them',
 }
 

@@ -190,7 +190,7 @@ async function makePeople(system: TestSystem, org: Org): Promise<Asker[]> {
 }
 
 /** Who is no member: two machine agents, and support staff. */
-async function makeStrangers(system: TestSystem, org: Org): Promise<Asker[]> {
+async function makeMachinesAndStaff(system: TestSystem, org: Org): Promise<Asker[]> {
   const { call } = org.owner
   const { id: group_id } = await call(createGroup, { name: 'machines' })
   const machine = async (name: string, groups: readonly string[]): Promise<Asker> => {
@@ -241,7 +241,7 @@ export async function makeAccessWorld(
   const org = await makeOrganization(system)
   const askers = [
     ...(await makePeople(system, org)),
-    ...(system.isHosted ? [] : await makeStrangers(system, org)),
+    ...(system.isHosted ? [] : await makeMachinesAndStaff(system, org)),
   ]
   const values = [
     'everyone',
