@@ -117,6 +117,6 @@ export const OPERATION_CALLS: Readonly<Record<string, OperationCall>> = {
   'groups show': { operation: 'showGroup', rows: 'members', table: { MEMBER: 'id', KIND: 'kind', NAME: 'name', EMAIL: 'email', ADDED: 'added_at' } },
   'groups rename': { operation: 'renameGroup', table: { GROUP: 'id', NAME: 'name', MEMBERS: 'members', CREATED: 'created_at' } },
   'groups remove': { operation: 'removeGroup', confirm: 'This removes {group_id}. Whoever is in it loses its rows on their next call.', done: 'Removed {group_id}' },
-  'groups add': { operation: 'addGroupMember', table: { MEMBER: 'id', KIND: 'kind', NAME: 'name', EMAIL: 'email', ADDED: 'added_at' } },
-  'groups take-out': { operation: 'removeGroupMember', done: 'Took {member_id} out of {group_id}' },
+  'groups members add': { operation: 'addGroupMember', table: { MEMBER: 'id', KIND: 'kind', NAME: 'name', EMAIL: 'email', ADDED: 'added_at' } },
+  'groups members take-out': { operation: 'removeGroupMember', done: 'Took {member_id} out of {group_id}' },
 }

@@ -145,12 +145,12 @@ export const addGroupMember = updating({
   closedToSupport: true,
   errors: ['NOT_FOUND', 'CONFLICT'],
   command: {
-    path: 'groups add',
+    path: 'groups members add',
     summary: 'Add a member or a machine agent to a group (admin or higher)',
     table: 'MEMBER=id, kind, name, email, added_at',
     examples: [
-      'svc groups add grp_0mwhkcyh5nlh1pqqssy5gj19q ann@example.com',
-      'svc groups add grp_0mwhkcyh5nlh1pqqssy5gj19q mch_0mwhkcyh5nlh1pqqssy5gj19q',
+      'svc groups members add grp_0mwhkcyh5nlh1pqqssy5gj19q ann@example.com',
+      'svc groups members add grp_0mwhkcyh5nlh1pqqssy5gj19q mch_0mwhkcyh5nlh1pqqssy5gj19q',
     ],
   },
   http: { method: 'put', path: '/api/v1/groups/{group_id}/members/{member_id}' },
@@ -165,10 +165,10 @@ export const removeGroupMember = removing({
   closedToSupport: true,
   errors: ['NOT_FOUND'],
   command: {
-    path: 'groups take-out',
+    path: 'groups members take-out',
     summary: 'Take a member or a machine agent out of a group (admin or higher)',
     done: 'Took {member_id} out of {group_id}',
-    examples: ['svc groups take-out grp_0mwhkcyh5nlh1pqqssy5gj19q ann@example.com'],
+    examples: ['svc groups members take-out grp_0mwhkcyh5nlh1pqqssy5gj19q ann@example.com'],
   },
   http: { method: 'delete', path: '/api/v1/groups/{group_id}/members/{member_id}', success: 204 },
 })
