@@ -64,16 +64,11 @@ export function sees({ role, email, groups }: Asker, { seenBy }: AccessRow): boo
 }
 
 /** Names that would break a statement, or a list, that is put together from text. */
-export const GROUPS = ['board', `o'dd "g{r}o,u\\p" $1::text`, 'Everyone', 'empty']
+const GROUPS = ['board', `o'dd "g{r}o,u\\p" $1::text`, 'Everyone', 'empty']
 
 const WORDS = Array.from({ length: 30 }, (_, at) => `word${String.fromCharCode(97 + (at % 26))}${at}`)
 
-export const makeRows = (
-  count: number,
-  dimensions: number,
-  values: readonly string[],
-  random: () => number,
-) =>
+const makeRows = (count: number, dimensions: number, values: readonly string[], random: () => number) =>
   Array.from({ length: count }, (_, at): AccessRow => {
     const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
     const length = Math.floor(random() * 4)
@@ -95,12 +90,7 @@ export const vectorIn = (question: string): number[] =>
 const quote = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
 /** `list` has any number of values in a row, `one` the first of them. */
-export function tableOf(
-  name: string,
-  kind: 'list' | 'one',
-  rows: readonly AccessRow[],
-  dimensions = 3,
-): string {
+function tableOf(name: string, kind: 'list' | 'one', rows: readonly AccessRow[], dimensions = 3): string {
   const valueOf = ({ seenBy }: AccessRow): string => {
     if (kind === 'one') return seenBy?.[0] === undefined ? 'null' : quote(seenBy[0])
     return seenBy === null ? 'null' : `array[${seenBy.map(quote).join(',')}]::text[]`
@@ -120,7 +110,7 @@ const HYBRID = { hybrid: true, text_search_column: 'words', text_search_language
 
 type Configuration = z.input<typeof SearchConfiguration>
 
-export const accessConfiguration = (tables: readonly string[]): Configuration => ({
+const accessConfiguration = (tables: readonly string[]): Configuration => ({
   connection_config: {
     embedding_configs: tables.flatMap((table) => [
       entry(table, { content_columns: 'id,title,body', fetchable: true }),

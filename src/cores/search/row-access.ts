@@ -18,7 +18,7 @@ export type RowAccess = 'all' | { readonly column: string; readonly names: reado
 
 export type AccessDeps = { readonly db: Handle; readonly directory: Directory }
 
-export const EVERYONE = 'everyone'
+const EVERYONE = 'everyone'
 
 /** Of the source as it was read for this call, and the rights of this moment. */
 export async function rowAccessOf(
