@@ -28,6 +28,7 @@ export const HOW_TRIED: Readonly<Record<string, Readonly<Record<string, How>>>> 
     Checks: like('cli/commands'),
     Pipelines: like('cli/commands'),
     'A worker': like('long/worker-sdk'),
+    'Events of an app': like('walks/app-events'),
     'Workload identity': like('cli/commands'),
     Tokens: like('cli/commands'),
   },

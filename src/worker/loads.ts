@@ -4,7 +4,7 @@
  * and files of some organizations do not keep all others waiting; the first of each kind looks for work, and wakes the next one when it has found some. An organization whose database
  * was slow, perhaps because somebody holds a lock in it, has the last loop of each kind, and leaves the others to the others.
  */
-import { takeLoadStep, WORK, type LoadDeps, type Work } from '../cores/loads/index.ts'
+import { takeLoadStep, type LoadDeps, type Work } from '../cores/loads/index.ts'
 import { startLoops, type Loop, type Loops } from '../cores/work/index.ts'
 import { nextDue } from './next-due.ts'
 
@@ -93,7 +93,9 @@ export function startLoads(deps: LoadDeps): { stop(): Promise<void> } {
       },
     }
   }
-  const table = WORK.flatMap((work) => Array.from({ length: LOOPS[work] }, (_, at) => makeLoop(work, at)))
+  const table = (Object.keys(LOOPS) as Work[]).flatMap((work) =>
+    Array.from({ length: LOOPS[work] }, (_, at) => makeLoop(work, at)),
+  )
   const loops: Loops = startLoops(deps, table)
   return {
     async stop() {

@@ -179,12 +179,13 @@ describe('a documents source', () => {
     await call(setDataSourceExposure, { source_id, exposed: true, minimum_role: 'viewer' })
 
     // Elsewhere, where a template says so.
-    const { connection_config, filter_schema } = await call(showDataSource, { source_id })
+    const { connection_config, filter_schema, access_column } = await call(showDataSource, { source_id })
     const [entry] = connection_config!.embedding_configs
     const save = (url_template?: string) =>
       call(saveSearchConfiguration, {
         source_id,
         filter_schema,
+        access_column,
         connection_config: { embedding_configs: [{ ...entry!, ...(url_template && { url_template }) }] },
       })
     await expect(save('javascript:alert({id})')).rejects.toEqual(refused('INVALID_SEARCH_CONFIGURATION'))

@@ -46,7 +46,8 @@ type Found = { readonly size: number; isFile(): boolean; isSymbolicLink(): boole
 function reasonAgainst(path: string, found: Found): string | undefined {
   if (found.isSymbolicLink()) return 'It is a symbolic link.'
   if (!found.isFile()) return 'It is not a file.'
-  if (documentFormatOf(path) === undefined && !isAccessFile(path)) return `Only ${DOCUMENT_EXTENSIONS} are read.`
+  if (documentFormatOf(path) === undefined && !isAccessFile(path))
+    return `Only ${DOCUMENT_EXTENSIONS} are read.`
   if (found.size > DOCUMENT_MAX_BYTES) return `It is larger than ${byteSize(DOCUMENT_MAX_BYTES)}.`
   const problem = problemWithPath(path)
   return problem === undefined ? undefined : `Its name ${problem}.`

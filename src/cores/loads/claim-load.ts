@@ -16,8 +16,7 @@ export type ClaimedLoad = LoadRow & { readonly leaseToken: string }
  * Steps of seconds, statements or steps of minutes, and files that wait for the one thread which reads documents. Each kind
  * has loops of its own, so that the others go on meanwhile.
  */
-export const WORK = ['short', 'long', 'documents'] as const
-export type Work = (typeof WORK)[number]
+export type Work = 'short' | 'long' | 'documents'
 
 /** An index over fewer rows takes no longer than other steps do, and a look at all values of fewer neither. */
 const LONG_ROWS = { index: 1_000, check: 20_000 }

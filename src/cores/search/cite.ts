@@ -43,7 +43,7 @@ function urlOf(
   return new URL(link === undefined ? page : `${page}/rows/${link}`, appUrl).href
 }
 
-/** An answer has many rows and little room: half of it tells two versions of a row apart as well. */
+/** An answer has many rows and is short: half of it tells two versions of a row apart as well. */
 const ROW_DIGEST_CHARACTERS = 32
 
 /** Of the columns that are returned, each as far as an answer can show it. */
