@@ -120,7 +120,7 @@ async function fillLedger({ sql }: Connection, orgId: string): Promise<void> {
     from generate_series(0, ${INTEGRATIONS - 1}) n`)
   await sql.query(`
     insert into delivery_counts
-    select org_id, date_trunc(case when created_at > now() - interval '8 days' then 'hour' else 'day' end, created_at, 'UTC'),
+    select org_id, date_trunc(case when created_at > now() - interval '3 days' then 'hour' else 'day' end, created_at, 'UTC'),
       integration_id, state, coalesce(reason, ''), count(*) from deliveries group by 1, 2, 3, 4, 5`)
   await sql.query('alter table deliveries enable trigger user')
   for (const table of [...tables, 'delivery_counts']) await sql.query(`vacuum analyze ${table}`)

@@ -298,7 +298,7 @@ export const summarizeDeliveries = reading({
       p95_ms: z
         .int()
         .nullable()
-        .describe('From the event to the receiver’s answer, of the newest 1,000 that were sent.'),
+        .describe('From the event to the receiver’s answer, of the newest 500 that were sent.'),
     }),
     oldest_waiting_at: Time.nullable(),
     health: IntegrationHealth.optional().describe('As listIntegrationHealth answers it.'),

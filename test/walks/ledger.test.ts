@@ -214,7 +214,7 @@ test('the counts are those of the rows, whatever has changed, before and after t
   const rows = await db.select().from(deliveryCounts).where(eq(deliveryCounts.orgId, org.id))
   expect(rows.every(({ n }) => n > 0)).toBe(true)
   // Days that are over are one row each; what is not kept any more has none.
-  const old = rows.filter(({ hour }) => hour.getTime() < now - 8 * 24 * HOUR)
+  const old = rows.filter(({ hour }) => hour.getTime() < now - 4 * 24 * HOUR)
   expect(old.map(({ hour }) => hour.getTime() % (24 * HOUR))).toEqual([0, 0, 0])
   await sweepDeliveryCounts({ db, clock: () => new Date(now) }, new Date(now - 5 * 24 * HOUR))
   expect((await counted()).days).toEqual(expected.days.slice(1))

@@ -744,6 +744,37 @@ test('running loops deliver an event soon, and give back what they had claimed w
   expect(harness.warnings).toEqual([])
 })
 
+test('loops that stop give back at once what they had claimed and not started', async () => {
+  const other = await harness.organization()
+  for (const one of [org, other]) {
+    const { integrationId } = await harness.integration(one, 'webhook')
+    await harness.subscription(one, integrationId, 'deploy.*')
+    await harness.record(one, { type: 'deploy.failed' })
+  }
+  while (await shipAndFanOut(harness.deps));
+  // Claimed, and not checked yet: it is asked who may have it.
+  const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const { directory } = harness.deps
+  const readMembers: typeof directory.readMembers = async (...given) => {
+    asked.resolve()
+    await answered.promise
+    return directory.readMembers(...given)
+  }
+  const running = startNotifications({ ...harness.deps, directory: { ...directory, readMembers } })
+  await asked.promise
+  expect((await harness.messagesOf(org)).map(({ state }) => state)).toEqual(['claimed'])
+  const stopped = running.stop()
+  answered.resolve()
+  await stopped
+  const left = [...(await harness.messagesOf(org)), ...(await harness.messagesOf(other))]
+  expect(left.map(({ state, worker, leaseUntil }) => [state, worker, leaseUntil])).toEqual([
+    ['pending', null, null],
+    ['pending', null, null],
+  ])
+  await harness.drain()
+  expect((await harness.messagesOf(org)).map(({ state }) => state)).toEqual(['sent'])
+})
+
 test('what was settled long ago is swept with everything that only it held; what is open stays', async () => {
   // In no month, on either engine: months go as a whole (months.test.ts).
   harness.clock.set('2025-06-02T10:00:00Z')

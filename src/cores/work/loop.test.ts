@@ -159,6 +159,29 @@ test('a turn that fails is not repeated because it is told of work, but when the
   expect(warnings).toMatchObject([{ loop: 'checks', error: { message: 'planted' } }, { loop: 'checks' }])
 })
 
+test('it waits longer after each turn that fails, up to a while, and begins anew after one that does not', async () => {
+  const fail = (): Next => {
+    throw new Error('planted')
+  }
+  const FAILURES = 9
+  const { turns, loop } = counting(
+    'checks',
+    ...Array.from({ length: FAILURES }, () => fail),
+    () => 'again',
+    fail,
+  )
+  start(loop)
+  for (let n = 1; n < FAILURES + 2; n++) {
+    await expect.poll(turns).toBeGreaterThanOrEqual(n)
+    // The database is back: nobody waits for the time itself.
+    tell(undefined)
+  }
+  await expect.poll(() => warnings.length).toBe(FAILURES + 1)
+  expect(warnings.map((one) => (one as { againMs: number }).againMs)).toEqual([
+    250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 250,
+  ])
+})
+
 test('it stops after the turn that it is in', async () => {
   let ended = 0
   const loops = start({

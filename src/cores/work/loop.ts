@@ -102,8 +102,9 @@ export function startLoops(deps: LoopDeps, table: readonly Loop[]): Loops {
           await least
         }
       } catch (error) {
-        deps.log.warn('a turn failed', { loop: name, error })
-        if (!stopping.signal.aborted) await resumed.wait(doubled(FAILED_MS, failures++))
+        const againMs = doubled(FAILED_MS, failures++)
+        deps.log.warn('a turn failed', { loop: name, error, againMs })
+        if (!stopping.signal.aborted) await resumed.wait(againMs)
       }
     }
   }

@@ -6,8 +6,8 @@ import { sql } from '../../../../db/drizzle.ts'
 import type { Storage } from '../../dependencies.ts'
 
 const AT_ONCE = 10_000
-/** The health of integrations is read by the hour, for a week; what is older, by the day. */
-const HOURLY_DAYS = 8
+/** The last 24 hours are read by the hour; what is older, by the day. */
+const HOURLY_DAYS = 2
 const DAY_MS = 24 * 60 * 60 * 1000
 
 const ADDED = sql`

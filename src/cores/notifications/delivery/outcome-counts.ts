@@ -33,7 +33,7 @@ export type IntegrationDay = OutcomeCounts & {
   day: string
   sent_of_day: number
   missed_of_day: number
-  /** In which hour the newest of the day was made that has not arrived. */
+  /** In which hour, or day where it is older, the newest was made that has not arrived. */
   missed_hour: string | null
 }
 
@@ -122,7 +122,8 @@ export async function readLastMissed(
 ): Promise<readonly { readonly integration_id: string | null; readonly id: string }[]> {
   if (hours.length === 0) return []
   const given = hours.map(({ integrationId, hour }) => {
-    const end = new Date(hour.getTime() + HOUR_MS)
+    // One that begins a day may be all of it, of which none is newer.
+    const end = new Date(hour.getTime() + (hour.getTime() % DAY_MS === 0 ? DAY_MS : HOUR_MS))
     return {
       integration_id: integrationId,
       first: idBefore(hour),

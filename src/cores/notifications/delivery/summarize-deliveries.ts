@@ -7,7 +7,7 @@ import { HEALTH_DAYS, readIntegrationHealth } from './read-integration-health.ts
 
 const SHOWN_DAYS = 30
 /** Of a busy day the newest tell how long deliveries take. */
-const TIMED = 1_000
+const TIMED = 500
 
 export const summarizeDeliveries: Verb<'summarizeDeliveries'> = read(
   async ({ db: current, old: db = current, clock, orgId }, { health: withHealth }) => {

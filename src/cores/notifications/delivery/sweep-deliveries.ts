@@ -1,6 +1,6 @@
 /**
  * Settled deliveries go after so many days, then what only they held: messages, attempts, events, names of removed
- * integrations; and what receivers answered after a few days already. What is open is settled first, when it is as old. Months go as a
+ * integrations; and what receivers answered after a few days already. What is open stays, unless it is as old and cannot be sent. Months go as a
  * whole; row by row goes what is in none of them.
  */
 import type { SQL } from 'drizzle-orm'
@@ -73,12 +73,15 @@ const EXPIRED_AT_ONCE = 1_000
  */
 async function expireOpen({ db, clock }: Storage, before: Date): Promise<void> {
   const isOld = sql`< ${before.toISOString()}::timestamptz`
+  // Somebody has tried and postponed it: after a long time without a worker, what waits is sent.
+  const lately = sql`${daysBefore(clock(), 1).toISOString()}::timestamptz`
   const reason = 'expired' satisfies DeliveryReason
   for (let n = EXPIRED_AT_ONCE; n === EXPIRED_AT_ONCE;) {
     const [row] = await db.execute<{ n: number }>(sql`
       with over as (
         select org_id, id from messages
-        where state in ('open', 'pending') and lease_until is null and next_at < ${HELD} and created_at ${isOld}
+        where state in ('open', 'pending') and lease_until is null and next_at < ${HELD} and next_at > ${lately}
+          and created_at ${isOld}
         limit ${sql.raw(String(EXPIRED_AT_ONCE))} for update skip locked
       ), dropped as (
         update messages m set state = 'dropped' from over o where m.org_id = o.org_id and m.id = o.id
@@ -95,7 +98,7 @@ async function expireOpen({ db, clock }: Storage, before: Date): Promise<void> {
       const batch = await tx.execute<{ orgId: string; id: string; type: string; appId: string | null }>(sql`
         update events e set fanned_out_at = ${clock().toISOString()}::timestamptz
         from (
-          select org_id, id from events where fanned_out_at is null and fan_out_again_at is not null and occurred_at ${isOld}
+          select org_id, id from events where fanned_out_at is null and fan_out_again_at > ${lately} and occurred_at ${isOld}
           limit ${sql.raw(String(EXPIRED_AT_ONCE))} for update skip locked
         ) o
         where e.org_id = o.org_id and e.id = o.id
