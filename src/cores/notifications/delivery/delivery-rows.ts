@@ -21,11 +21,10 @@ import { isHeld } from './hold-target.ts'
 export const isTo = (destination: string | SQL): SQL =>
   sql`coalesce(${deliveries.integrationId}, ${deliveries.userId}) = ${destination}`
 
+export const selectDeliveries = (db: Handle) => selectDeliveriesWith(db, {})
+
 /** A message or an app may be gone by now; of an integration its name is left. */
-export const selectDeliveries = <More extends Record<string, SQL> = Record<never, never>>(
-  db: Handle,
-  more: More = {} as More,
-) =>
+export const selectDeliveriesWith = <More extends Record<string, SQL>>(db: Handle, more: More) =>
   db
     .select({
       ...more,

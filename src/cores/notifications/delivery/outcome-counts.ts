@@ -2,7 +2,7 @@
 import type { SQL } from 'drizzle-orm'
 import type { Handle } from '../../../../db/connect.ts'
 import { and, eq, gte, isNotNull, lt, sql } from '../../../../db/drizzle.ts'
-import { deliveries } from '../../../../db/schema.ts'
+import { deliveries, deliveryCountChanges, deliveryCounts } from '../../../../db/schema.ts'
 import { NOT_SENT_BY_CHOICE } from '../../../contracts/deliveries.ts'
 import { idAfter, idBefore, isTo } from './delivery-rows.ts'
 
@@ -82,7 +82,7 @@ export async function countDeliveries(
       select nullif(integration_id, '') as integration_id, (hour at time zone 'UTC')::date as day, state,
         nullif(reason, '') as reason, hour, sum(n) as n,
         case when hour >= ${nextHour.toISOString()}::timestamptz then sum(n) else 0 end as recent
-      from (${changed(sql`delivery_counts`)} union all ${changed(sql`delivery_count_changes`)}) c
+      from (${changed(sql`${deliveryCounts}`)} union all ${changed(sql`${deliveryCountChanges}`)}) c
       group by integration_id, hour, state, reason having sum(n) <> 0
       union all
       select ${deliveries.integrationId}, (${deliveries.createdAt} at time zone 'UTC')::date, ${deliveries.state},

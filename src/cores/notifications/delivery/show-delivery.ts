@@ -13,7 +13,7 @@ import { receivedId } from '../channels/received-id.ts'
 import { thinNotification } from '../channels/render.ts'
 import { createWaits } from '../../work/index.ts'
 import { read, type Verb } from '../../verb.ts'
-import { isOpen, presentDeliveries, selectDeliveries, type DeliveryRow } from './delivery-rows.ts'
+import { isOpen, presentDeliveries, selectDeliveriesWith, type DeliveryRow } from './delivery-rows.ts'
 
 /** What is kept of answers is for admins in the console and the API: the operation has no scope, so no agent can call it. */
 export const showDelivery: Verb<'showDelivery', WithDirectory & { readonly dataKeys: DataKeys }> = read(
@@ -79,7 +79,7 @@ type Made = Omit<Attempt, 'startedAt' | 'endedAt'> & {
 async function readDelivery(db: Handle, orgId: string, id: string) {
   const isOfMessage = (table: SQL) =>
     sql`${table}.org_id = ${deliveries.orgId} and ${table}.message_id = ${deliveries.messageId}`
-  const rows = await selectDeliveries(db, {
+  const rows = await selectDeliveriesWith(db, {
     made: sql<Made[]>`coalesce((
       select json_agg(json_build_object(${ATTEMPT_FIELDS}) order by a.number)
       from attempts a where ${isOfMessage(sql`a`)}), '[]')`,
