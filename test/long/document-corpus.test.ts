@@ -67,7 +67,7 @@ test(
     const ordinary = ordinaryFiles()
     expect(ordinary.length).toBeGreaterThanOrEqual(40)
     const files = Object.fromEntries(
-      [...hostileFiles(), ...ordinary].map(({ path, content }) => [path, content] as const),
+      [...hostileFiles(0.02), ...ordinary].map(({ path, content }) => [path, content] as const),
     )
     const { load, held } = await syncFiles(system, call, name, files)
     expect(load).toMatchObject({ state: 'succeeded' })

@@ -129,40 +129,45 @@ const noise = (length: number, seed: number): Buffer => {
 const ENCRYPT = `/Encrypt << /Filter /Standard /V 1 /R 2 /O (${'0'.repeat(32)}) /U (${'0'.repeat(32)}) /P -4 >> /ID [(a) (b)]`
 const PAGE = 'BT /F1 12 Tf 72 700 Td (some text of a page that is long enough to be damaged) Tj ET'
 
-export function hostileFiles(): HostileFile[] {
+/** `share` of their size: whole, some of them are thousands of passages. */
+export function hostileFiles(share = 1): HostileFile[] {
+  const many = (count: number): number => Math.ceil(count * share)
   const pdf = makePdf(PAGE)
   const docx = makeDocx(docxParagraph('some text that is long enough to be damaged somewhere'))
-  const bomb = makeZip({ 'word/document.xml': Buffer.alloc(80_000_000, 'a') })
+  const bomb = makeZip({ 'word/document.xml': Buffer.alloc(many(80_000_000), 'a') })
   const files: (readonly [name: string, content: string | Uint8Array])[] = [
     ['nul.txt', 'a\0b'],
     ['latin1.txt', Buffer.from('Grüße', 'latin1')],
     ['blank.md', ' \n\t\n'],
-    ['endless.txt', 'word '.repeat(1_000_000)],
-    ['one-word.txt', 'x'.repeat(4_000_000)],
-    ['brackets.md', '['.repeat(300_000)],
-    ['stars.md', '*a '.repeat(300_000)],
-    ['underscores.md', '_'.repeat(300_000)],
-    ['backticks.md', '`'.repeat(300_001)],
-    ['comments.md', '<!-- '.repeat(100_000)],
-    ['table.md', `${'|'.repeat(200_000)}\n${'|-'.repeat(100_000)}|\n`],
-    ['headings.md', '# '.repeat(200_000)],
-    ['links.md', '[a](b '.repeat(100_000)],
-    ['front.md', `---\n${'a: &x [*x]\n'.repeat(20_000)}---\ntext`],
-    ['billion.html', `<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">]>${'&a;'.repeat(100_000)}`],
-    ['nested.html', '<div>'.repeat(200_000)],
-    ['tables.html', '<table><tr><td>'.repeat(60_000)],
-    ['attributes.html', `<p ${'a=b '.repeat(200_000)}>text`],
-    ['unclosed.html', `<p title="${'x'.repeat(1_000_000)}`],
-    ['entities.html', '&'.repeat(500_000)],
-    ['scripts.html', '<script>'.repeat(100_000)],
+    ['endless.txt', 'word '.repeat(many(1_000_000))],
+    ['one-word.txt', 'x'.repeat(many(4_000_000))],
+    ['brackets.md', '['.repeat(many(300_000))],
+    ['stars.md', '*a '.repeat(many(300_000))],
+    ['underscores.md', '_'.repeat(many(300_000))],
+    ['backticks.md', '`'.repeat(many(300_001))],
+    ['comments.md', '<!-- '.repeat(many(100_000))],
+    ['table.md', `${'|'.repeat(many(200_000))}\n${'|-'.repeat(many(100_000))}|\n`],
+    ['headings.md', '# '.repeat(many(200_000))],
+    ['links.md', '[a](b '.repeat(many(100_000))],
+    ['front.md', `---\n${'a: &x [*x]\n'.repeat(many(20_000))}---\ntext`],
+    ['billion.html', `<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">]>${'&a;'.repeat(many(100_000))}`],
+    ['nested.html', '<div>'.repeat(many(200_000))],
+    ['tables.html', '<table><tr><td>'.repeat(many(60_000))],
+    ['attributes.html', `<p ${'a=b '.repeat(many(200_000))}>text`],
+    ['unclosed.html', `<p title="${'x'.repeat(many(1_000_000))}`],
+    ['entities.html', '&'.repeat(many(500_000))],
+    ['scripts.html', '<script>'.repeat(many(100_000))],
     ['encrypted.pdf', makePdf(PAGE, { trailer: ENCRYPT })],
     ['itself.pdf', pdf.toString('latin1').replace('[3 0 R ]', '[2 0 R ]')],
     ['scanned.pdf', makePdf('0 0 m 9 9 l S')],
     ['pages.pdf', makePdf(PAGE, { pages: 2_001 })],
-    ['bomb.pdf', makePdf(deflateSync(Buffer.alloc(100_000_000, 'q ')), { filter: '/Filter /FlateDecode' })],
+    [
+      'bomb.pdf',
+      makePdf(deflateSync(Buffer.alloc(many(100_000_000), 'q ')), { filter: '/Filter /FlateDecode' }),
+    ],
     [
       'layers.pdf',
-      makePdf(deflateSync(deflateSync(Buffer.alloc(50_000_000))), {
+      makePdf(deflateSync(deflateSync(Buffer.alloc(many(50_000_000)))), {
         filter: '/Filter [/FlateDecode /FlateDecode]',
       }),
     ],
@@ -172,9 +177,9 @@ export function hostileFiles(): HostileFile[] {
     ['bomb.docx', bomb],
     [
       'styles.docx',
-      makeZip({ 'word/document.xml': '<w:p/>', 'word/styles.xml': Buffer.alloc(80_000_000, 'a') }),
+      makeZip({ 'word/document.xml': '<w:p/>', 'word/styles.xml': Buffer.alloc(many(80_000_000), 'a') }),
     ],
-    ['deep.docx', makeDocx('<w:p>'.repeat(50_000))],
+    ['deep.docx', makeDocx('<w:p>'.repeat(many(50_000)))],
     ['names.docx', makeZip({ '../../word/document.xml': 'x', '/etc/passwd': 'y' })],
     [
       'entity.docx',
