@@ -75,7 +75,7 @@ test(
     expect(held.left_out_count).toBeGreaterThan(20)
     for (const { reason } of held.left_out) expect(reason).toMatch(SENTENCES)
     for (const { path, word } of ordinary) {
-      const { results } = await call(queryDataSource, { source_id, query: `[0,0,1] ${word}`, top_k: 3 })
+      const { results } = await call(queryDataSource, { source_id, query: word, top_k: 10 })
       const hit = results.find(({ metadata }) => metadata['path'] === path)
       expect([path, hit?.matched]).toEqual([path, expect.arrayContaining([word])])
       const handle = new URL(hit!.url!).pathname.split('/').at(-1)!
