@@ -140,6 +140,6 @@ async function startModel() {
   const { port } = server.address() as AddressInfo
   return {
     setting: JSON.stringify({ stub: { url: `http://127.0.0.1:${port}/v1`, dimensions: 3, bulk: true } }),
-    close: () => void server.close().closeAllConnections(),
+    close: () => server.close().closeAllConnections(),
   }
 }

@@ -111,16 +111,16 @@ type Running = Awaited<ReturnType<typeof begin>>
 /** Looks until it is told to stop, and remembers everything that it has seen. */
 function watch({ call }: Running) {
   const seen = new Set<string>()
-  let isOver = false
+  const over = new AbortController()
   const looking = (async () => {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       const held = await call(showDocuments, { name: 'pages' }).catch(() => undefined)
       if (held) seen.add(`${held.documents} documents, ${held.passages} passages`)
       await sleep(100)
     }
   })()
   return async () => {
-    isOver = true
+    over.abort()
     await looking
     return [...seen]
   }

@@ -32,7 +32,7 @@ const ORDINARY: readonly (readonly [extension: string, make: Make])[] = [
   ['md', (word) => `Code:\n\n\`\`\`ts\nconst ${word} = 1\n\`\`\`\n`],
   ['md', (word) => `> Quoted ${word}\n> goes on\n`],
   ['md', (word) => `# A\r\n\r\n${sentence(word)}\r\n`],
-  ['markdown', (word) => `${'# Deep\n\n## Deeper\n\n### Deepest\n\n'}${sentence(word)}`],
+  ['markdown', (word) => `# Deep\n\n## Deeper\n\n### Deepest\n\n${sentence(word)}`],
   ['md', (word) => `${'Filler of many words that say little. '.repeat(400)}\n\n${sentence(word)}`],
   ['md', (word) => `Ein Satz über ${word}, größer als üblich. 日本語の文章。 مرحبا 👩‍👩‍👧‍👦\n`],
   ['md', (word) => `<details><summary>More</summary>${word}</details>\n`],
@@ -83,10 +83,7 @@ const ORDINARY: readonly (readonly [extension: string, make: Make])[] = [
     (word) =>
       makeDocx(`<w:p><w:r><w:t>Kept ${word}</w:t></w:r><w:del><w:r><w:t>gone</w:t></w:r></w:del></w:p>`),
   ],
-  [
-    'docx',
-    (word) => makeDocx(docxParagraph(`${'Many words. '.repeat(500)}`) + docxParagraph(sentence(word))),
-  ],
+  ['docx', (word) => makeDocx(docxParagraph('Many words. '.repeat(500)) + docxParagraph(sentence(word)))],
   ['docx', (word) => makeDocx(docxParagraph(`&lt;b&gt; ${word} &amp; more`))],
   [
     'docx',

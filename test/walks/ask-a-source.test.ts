@@ -581,7 +581,7 @@ describe('YAML and JSON', () => {
     expect(text).toMatch(/^count: 3\nresults:\n/)
     // When it was read is another moment.
     type Answer = Awaited<ReturnType<typeof ask>>
-    const unread = ({ results }: Answer) => results.map(({ as_of: _, ...hit }) => hit)
+    const unread = ({ results }: Answer) => results.map((hit) => ({ ...hit, as_of: undefined }))
     expect(unread(parse(text) as Answer)).toEqual(unread((await json.json()) as Answer))
   })
 

@@ -114,7 +114,7 @@ describe('a documents source', () => {
     expect(new Date(hit!.as_of!).getTime()).not.toBeNaN()
     expect(hit!.metadata).not.toHaveProperty('sha256')
     // Both passages of one document are one hit.
-    const paths = results.map(({ metadata }) => metadata['path'])
+    const paths = results.map(({ metadata }) => String(metadata['path']))
     expect(paths.toSorted()).toEqual(['it/laptops.html', 'leave.md', 'notes.txt'])
     expect(hit!.passages).toEqual([
       {

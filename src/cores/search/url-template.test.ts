@@ -3,7 +3,7 @@ import { fillUrlTemplate, urlTemplateProblems } from './url-template.ts'
 
 const COLUMNS = ['id', 'title', 'path', 'year']
 const hit = (values: Record<string, unknown>) => ({
-  id: String(values['id'] ?? '1'),
+  id: (values['id'] ?? '1') as string,
   title: (values['title'] ?? null) as string | null,
   metadata: values,
 })

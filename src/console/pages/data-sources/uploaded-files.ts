@@ -37,10 +37,8 @@ export async function readUploadedFiles(
   single: readonly File[],
 ): Promise<UploadedFiles> {
   const room = { bytes: UNPACKED_MAX_BYTES }
-  const found: Found[] = [
-    // A browser puts the name of the chosen folder before each of its files.
-    ...folder.map((file) => foundFile(file, file.name.replace(/^[^/]*\//, ''))),
-  ]
+  // A browser puts the name of the chosen folder before each of its files.
+  const found: Found[] = folder.map((file) => foundFile(file, file.name.replace(/^[^/]*\//, '')))
   for (const file of single) {
     if (/\.zip$/i.test(file.name)) found.push(...(await filesOfZip(file, room)))
     else found.push(foundFile(file, file.name.replace(/^.*\//, '')))
