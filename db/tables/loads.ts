@@ -41,7 +41,7 @@ export type StoredPlan = {
   readonly language: string
   readonly saveConfiguration: boolean
   /** Of the file, in its order; types are known once all rows are read. */
-  readonly columns: readonly { readonly name: string; readonly header: string; readonly type?: ColumnType }[]
+  readonly columns: readonly StoredColumn[]
   /** Positions in `columns`; -1: the number of the row. */
   readonly id: number
   readonly title: number | null
@@ -73,7 +73,14 @@ export type StoredSync = {
   /** It changes who sees documents that it does not send. */
   readonly isAdmins?: boolean | undefined
 }
-export type ColumnType = 'text' | 'numeric' | 'boolean'
+export type ColumnType = 'text' | 'numeric' | 'boolean' | 'text[]'
+export type StoredColumn = {
+  readonly name: string
+  readonly header: string
+  readonly type?: ColumnType
+  /** Its values are lists, as the first rows of the file have shown. */
+  readonly isList?: true
+}
 
 export const loads = pgTable(
   'loads',

@@ -84,12 +84,12 @@ L1,Lamp,"[0,0,1] glows"
 `
   expect(await titlesOf()).toBe(before)
   const seen = new Set<string>()
-  let isOver = false
+  const over = new AbortController()
   const asking = (async () => {
-    while (!isOver) seen.add(await titlesOf())
+    while (!over.signal.aborted) seen.add(await titlesOf())
   })()
   const load = await loadFile(system, call, 'shop', file, { ...PLAN, table: 'goods', replace: true }).finally(
-    () => (isOver = true),
+    () => over.abort(),
   )
   await asking
   expect(load).toMatchObject({ state: 'succeeded', changes: { added: 1, changed: 1, gone: 0 } })

@@ -200,6 +200,30 @@ describe('a file that is loaded', () => {
     ])
   })
 
+  test('of NDJSON has nested values as columns and lists as lists, which can be asked for', async () => {
+    const name = table()
+    const file =
+      '{"id":1,"text":"[1,0,0] tent","tags":["light","two persons"],"maker":{"name":"A"}}\n' +
+      '{"id":2,"text":"[0,1,0] stove","tags":[]}\n{"id":3,"text":"[0,0,1] cup","maker":{"name":null}}\n'
+    const plan = { ...PLAN, id_column: 'id', title_column: undefined, embed_columns: ['text'], table: name }
+    const load = await loadFile(system, org.owner.call, 'shop', file, plan, 'ndjson')
+    expect(load).toMatchObject({ state: 'succeeded', configuration: { filter_schema: { tags: 'string' } } })
+    expect(await rowsIn(org, 'shop', `select id, tags, maker_name from ${name} order by id`)).toEqual([
+      { id: '1', tags: ['light', 'two persons'], maker_name: 'A' },
+      { id: '2', tags: [], maker_name: '' },
+      { id: '3', tags: null, maker_name: '' },
+    ])
+    const again = file.replace('"light",', '')
+    const changed = await loadFile(system, org.owner.call, 'shop', again, { ...plan, upsert: true }, 'ndjson')
+    expect(changed).toMatchObject({ state: 'succeeded', changes: { added: 0, changed: 1, gone: 0 } })
+    expect(await rowsIn(org, 'shop', `select id from ${name} where tags && array['light']`)).toEqual([])
+    const csv = await loadFile(system, org.owner.call, 'shop', 'id,text,tags\n1,a,light\n', {
+      ...plan,
+      upsert: true,
+    })
+    expect(csv.problems).toEqual(['line 2: column tags of the table is a list'])
+  })
+
   test('keeps what was configured before, and prints what would be saved', async () => {
     const [first, second] = [table(), table()]
     await org.owner.call(createDatabase, { name: 'kept' })

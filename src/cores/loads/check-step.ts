@@ -21,7 +21,7 @@ import {
 /** As people write numbers. One with a leading zero is a name: 007. */
 const NUMBER = `^-?(0|[1-9][0-9]{0,14})([.][0-9]{1,15})?$`
 const BOOLEAN = '^(true|false)$'
-const PATTERNS: Record<Exclude<ColumnType, 'text'>, string> = { numeric: NUMBER, boolean: BOOLEAN }
+const PATTERNS: Record<Exclude<ColumnType, 'text' | 'text[]'>, string> = { numeric: NUMBER, boolean: BOOLEAN }
 
 export const checkStep: Step = async ({ deps, queries, plan, source }, load) => {
   const target = changesTable(plan) ? await readTarget(queries, plan.table) : undefined
@@ -92,18 +92,28 @@ async function problemsOfAll(
     )
     found.push(present)
   }
-  for (const [at, { name }] of plan.columns.entries()) {
+  for (const [at, { name, isList = false }] of plan.columns.entries()) {
     const type = columnTypeIn(target, name)
-    if (type === undefined || type === 'text') continue
-    const what = type === 'numeric' ? 'a number' : 'true or false'
+    if (type === undefined || (isList ? type === 'text[]' : type === 'text')) continue
+    const pattern =
+      isList || type === 'text' || type === 'text[]'
+        ? ''
+        : ` and cells ->> ${at} !~ ${literal(PATTERNS[type])}`
     found.push(
       await find(
-        `select ${line} from ${rows} where cells ->> ${at} <> '' and cells ->> ${at} !~ ${literal(PATTERNS[type])}`,
-        () => `column ${name} of the table is ${what}`,
+        `select ${line} from ${rows} where cells ->> ${at} <> ''${pattern}`,
+        () => `column ${name} of the table is ${TYPE_WORDS[type]}`,
       ),
     )
   }
   return found
+}
+
+const TYPE_WORDS: Record<ColumnType, string> = {
+  text: 'a text',
+  numeric: 'a number',
+  boolean: 'true or false',
+  'text[]': 'a list',
 }
 
 type Line = { readonly line: string; readonly total: string; readonly first?: string }
@@ -121,6 +131,7 @@ async function findTypes(
   )
   return columns.map((_, at) => {
     if (at === id) return 'text'
+    if (columns[at]!.isList) return 'text[]'
     if (found?.[`n${at}`] === 'true') return 'numeric'
     return found?.[`b${at}`] === 'true' ? 'boolean' : 'text'
   })

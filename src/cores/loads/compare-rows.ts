@@ -11,7 +11,10 @@ import { columnTypeIn, embeddedColumns, type Target } from './target-table.ts'
 /** Of a staged row `r`, with the type that the column has. */
 export const valueOf = ({ columns }: Pick<StoredPlan, 'columns'>, at: number): string => {
   const { type = 'text' } = columns[at]!
-  return type === 'text' ? `r.cells ->> ${at}` : `nullif(r.cells ->> ${at}, '')::${type}`
+  if (type === 'text') return `r.cells ->> ${at}`
+  if (type !== 'text[]') return `nullif(r.cells ->> ${at}, '')::${type}`
+  const list = `pg_catalog.jsonb_array_elements_text((r.cells ->> ${at})::jsonb) with ordinality l (one, place)`
+  return `case when r.cells ->> ${at} <> '' then (select coalesce(array_agg(l.one order by l.place), '{}') from ${list}) end`
 }
 
 export const keyOf = (plan: StoredPlan): string =>

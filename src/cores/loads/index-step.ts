@@ -26,7 +26,7 @@ export const indexStep: Step = async ({ queries, plan }, load) => {
     for (const at of filterColumns(plan)) {
       const { name: column, type } = plan.columns[at]!
       // A text may be longer than a key of the usual kind.
-      const using = type === 'text' ? 'hash' : 'btree'
+      const using = type === 'text[]' ? 'gin' : type === 'text' ? 'hash' : 'btree'
       await createIndex(`filter_${at}`, `${using} (${quoteIdentifier(column)})`)
     }
     // Questions choose between index and table by what the planner knows.

@@ -31,6 +31,8 @@ export function planLoad(
   const title = asked.title_column === undefined ? undefined : find('title_column', asked.title_column)
   const embed = asked.embed_columns.map((name) => find('embed_columns', name))
   const filters = asked.filter_columns?.map((name) => find('filter_columns', name))
+  const isList = (at: number) => header.lists?.includes(header.headers[at]!) ?? false
+  if (id !== -1 && isList(id)) problems.push('id_column: a list is no id')
   if (asked.append && asked.id_column === undefined) {
     problems.push('id_column: rows can only be appended by their id')
   }
@@ -57,7 +59,11 @@ export function planLoad(
     dimensions,
     language: asked.language,
     saveConfiguration: asked.save_configuration,
-    columns: names.map((name, at) => ({ name, header: header.headers[at]! })),
+    columns: names.map((name, at) => ({
+      name,
+      header: header.headers[at]!,
+      ...(isList(at) && { isList: true as const }),
+    })),
     id,
     title: title ?? (otherwise === -1 ? null : otherwise),
     embed: [...new Set(embed)],

@@ -2,6 +2,8 @@
 export type Reading = {
   readonly delimiter: string
   readonly headers: readonly string[]
+  /** Those whose values are lists. */
+  readonly lists?: readonly string[] | undefined
   /** Of the first byte. */
   readonly line: number
   /** Nothing follows. */

@@ -1,6 +1,9 @@
-/** Reads rows of NDJSON: an object a line, whose values are text, numbers, true, false or null. */
+/**
+ * Reads rows of NDJSON: an object a line, whose values are text, numbers, true, false, null, lists of these, or objects, whose
+ * names are put together: `{"a": {"b": 1}}` is a column `a.b`.
+ */
 import { byteSize } from '../../contracts/byte-size.ts'
-import { LOAD_RECORD_BYTES } from '../../contracts/limits.ts'
+import { LOAD_COLUMNS_MAX, LOAD_RECORD_BYTES } from '../../contracts/limits.ts'
 import { decodeText } from './decode-text.ts'
 import type { RawRow, ReadPart, Reading } from './raw-row.ts'
 
@@ -8,7 +11,9 @@ const NEWLINE = 0x0a
 
 const TOO_LONG = `the row is longer than ${byteSize(LOAD_RECORD_BYTES)}`
 
-export function readNdjson(bytes: Buffer, { headers, line, isLast, rowsMax = Infinity }: Reading): ReadPart {
+export function readNdjson(bytes: Buffer, reading: Reading): ReadPart {
+  const { isLast, rowsMax = Infinity } = reading
+  let { line } = reading
   const rows: RawRow[] = []
   let at = 0
   while (at < bytes.length && rows.length < rowsMax) {
@@ -19,7 +24,7 @@ export function readNdjson(bytes: Buffer, { headers, line, isLast, rowsMax = Inf
       const problem = `${TOO_LONG}; nothing behind it was checked`
       return { rows: [...rows, { line, problem }], consumed: end, line, isBroken: true }
     }
-    const row = end - at > LOAD_RECORD_BYTES ? { problem: TOO_LONG } : readObject(bytes, at, end, headers)
+    const row = end - at > LOAD_RECORD_BYTES ? { problem: TOO_LONG } : readObject(bytes, at, end, reading)
     if (row) rows.push({ line, ...row })
     line += 1
     at = newline === -1 ? end : end + 1
@@ -27,40 +32,97 @@ export function readNdjson(bytes: Buffer, { headers, line, isLast, rowsMax = Inf
   return { rows, consumed: at, line, isBroken: false }
 }
 
-/** The names of the first object are those of the columns. */
-export function namesIn(bytes: Buffer): { readonly names: string[] | undefined; readonly line: number } {
-  for (let at = 0, line = 1; ; line++) {
+type Names = {
+  readonly names: string[] | undefined
+  /** Of the first object. */
+  readonly line: number
+  readonly lists: string[]
+}
+
+/** The names of all objects in the beginning of a file are those of the columns: what is optional may be missing in the first. */
+export function namesIn(bytes: Buffer, isLast: boolean): Names {
+  const names = new Set<string>()
+  const lists = new Set<string>()
+  let first = 0
+  for (let at = 0, line = 1; at < bytes.length; line++) {
     const newline = bytes.indexOf(NEWLINE, at)
+    // A row that was cut; the first is read all the same, to tell what is wrong with it.
+    if (newline === -1 && !isLast && first > 0) break
     const text = bytes.toString('utf8', at, newline === -1 ? bytes.length : newline)
-    if (newline === -1 || text.trim() !== '') {
-      const value = parse(text)
-      return { names: isObject(value) ? Object.keys(value) : undefined, line }
+    at = newline === -1 ? bytes.length : newline + 1
+    if (text.trim() === '') continue
+    const value = parse(text)
+    if (first === 0) {
+      first = line
+      if (!isObject(value)) return { names: undefined, line, lists: [] }
     }
-    at = newline + 1
+    const flat = isObject(value) ? flatten(value) : undefined
+    // What is wrong with later rows is told when they are read.
+    for (const [name, one] of flat ?? []) {
+      names.add(name)
+      if (Array.isArray(one)) lists.add(name)
+    }
+    if (names.size > LOAD_COLUMNS_MAX) break
   }
+  return { names: first === 0 ? undefined : [...names], line: Math.max(first, 1), lists: [...lists] }
+}
+
+/** Objects in objects in objects … */
+const DEPTH_MAX = 8
+
+/** Undefined: two values have one name, or they lie too deep. */
+function flatten(
+  value: Readonly<Record<string, unknown>>,
+  prefix = '',
+  depth = 1,
+  flat = new Map<string, unknown>(),
+): Map<string, unknown> | undefined {
+  for (const [name, one] of Object.entries(value)) {
+    if (isObject(one)) {
+      if (depth === DEPTH_MAX || !flatten(one, `${prefix}${name}.`, depth + 1, flat)) return undefined
+      continue
+    }
+    if (flat.has(prefix + name)) return undefined
+    flat.set(prefix + name, one)
+  }
+  return flat
 }
 
 function readObject(
   bytes: Buffer,
   start: number,
   end: number,
-  headers: readonly string[],
+  { headers, lists = [] }: Reading,
 ): { cells: string[] } | { problem: string } | undefined {
   const { text, problem } = decodeText(bytes, start, end)
   if (problem !== undefined) return { problem }
   if (text.trim() === '') return undefined
   const value = parse(text)
   if (!isObject(value)) return { problem: 'the line is not a JSON object' }
-  const unknown = Object.keys(value).find((name) => !headers.includes(name))
-  if (unknown !== undefined) return { problem: 'the object has a name that the first one does not have' }
-  const cells = headers.map((name) => (Object.hasOwn(value, name) ? cellOf(value[name]) : ''))
-  if (cells.some((cell) => cell === undefined)) {
-    return { problem: 'a value is a list or an object; only text, numbers, true, false and null are loaded' }
+  const flat = flatten(value)
+  if (!flat) return { problem: 'two values have the same name, or objects lie too deep in one another' }
+  const known = new Set(headers)
+  for (const name of flat.keys()) {
+    if (!known.has(name)) return { problem: 'the object has a name that none of the first rows has' }
   }
-  if (cells.some((cell) => cell!.includes('\0'))) {
+  const cells = headers.map((name) => {
+    const one = flat.get(name) ?? null
+    return lists.includes(name) ? listCellOf(one) : cellOf(one)
+  })
+  if (cells.some((cell) => cell === undefined)) {
+    return { problem: 'a value is a list where the first rows have none, or a list of lists or objects' }
+  }
+  if ([...flat.values()].flat().some((one) => typeof one === 'string' && one.includes('\0'))) {
     return { problem: 'a value contains the NUL character, which cannot be stored' }
   }
   return { cells: cells as string[] }
+}
+
+/** As JSON; a single value is a list of one. */
+function listCellOf(value: unknown): string | undefined {
+  if (value === null) return ''
+  const all = Array.isArray(value) ? value.map((one) => (one === null ? null : cellOf(one))) : [cellOf(value)]
+  return all.includes(undefined) ? undefined : JSON.stringify(all)
 }
 
 function cellOf(value: unknown): string | undefined {

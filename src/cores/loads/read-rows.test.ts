@@ -47,6 +47,8 @@ describe('rows of CSV', () => {
     ['blank lines, which are none', '\n\na,b\n\n1,2\n\n', [['1', '2']]],
     ['semicolons', 'a;b\n1,5;2\n', [['1,5', '2']]],
     ['tabs', 'a\tb\n1\t2\n', [['1', '2']]],
+    ['bars', 'a|b\n1,5|2\n', [['1,5', '2']]],
+    ['the mark that the file names', 'sep=^\r\na^b\r\n1,2^"3^4"\r\n', [['1,2', '3^4']]],
     [
       'formulas, which are text here',
       'a,b\n"=cmd|\' /C calc\'!A0",@SUM(A1)\n',
@@ -222,6 +224,24 @@ describe('rows of NDJSON', () => {
     ])
   })
 
+  test('may lack what others have, and hold lists, and objects whose names are put together', () => {
+    const file =
+      '{"id":1}\n{"id":2,"to":{"city":"Bern","at":{"zip":"007"}},"tags":["a","b \\"c\\"",1.10,true,null]}\n' +
+      '{"id":3,"tags":"one","to":{"city":null}}\n{"id":4,"tags":[],"to":{}}\n'
+    const { header, problems } = read(file, { format: 'ndjson' })
+    expect([header.headers, header.lists, problems]).toEqual([
+      ['id', 'to.city', 'to.at.zip', 'tags'],
+      ['tags'],
+      [],
+    ])
+    expect(cellsOf(file, { format: 'ndjson' })).toEqual([
+      ['1', '', '', ''],
+      ['2', 'Bern', '007', '["a","b \\"c\\"","1.10","true",null]'],
+      ['3', '', '', '["one"]'],
+      ['4', '', '', '[]'],
+    ])
+  })
+
   test('have their numbers as they are written', () => {
     const file = '{"id":1234567890123456789,"n":1.10}\n{"id":1e400,"n":-0}\n'
     expect(cellsOf(file, { format: 'ndjson' })).toEqual([
@@ -238,14 +258,32 @@ describe('rows of NDJSON', () => {
   })
 
   test('and each problem has its line', () => {
-    const file = '{"a":1}\nnope\n[1]\n{"a":[1]}\n{"b":1}\n{"a":"\\u0000"}\n{"__proto__":1}\n'
-    expect(read(file, { format: 'ndjson' }).problems).toEqual([
+    const file = '{"a":1}\nnope\n[1]\n{"a":[1]}\n{"b":1}\n{"a":"\\u0000"}\n{"__proto__":1}\n{"a":{"c":1}}\n'
+    const reading = { delimiter: ',', headers: ['a'], line: 1, isLast: true }
+    const { rows } = readRows('ndjson', Buffer.from(file), reading)
+    expect(rows.flatMap((row) => ('problem' in row ? [`line ${row.line}: ${row.problem}`] : []))).toEqual([
       'line 2: the line is not a JSON object',
       'line 3: the line is not a JSON object',
-      'line 4: a value is a list or an object; only text, numbers, true, false and null are loaded',
-      'line 5: the object has a name that the first one does not have',
+      'line 4: a value is a list where the first rows have none, or a list of lists or objects',
+      'line 5: the object has a name that none of the first rows has',
       'line 6: a value contains the NUL character, which cannot be stored',
-      'line 7: the object has a name that the first one does not have',
+      'line 7: the object has a name that none of the first rows has',
+      'line 8: the object has a name that none of the first rows has',
+    ])
+    expect(
+      read('{"a":1}\n{"b":[[1]]}\n{"b":[{"c":1}]}\n{"b":["\\u0000"]}\n{"a.c":1,"a":{"c":2}}\n', {
+        format: 'ndjson',
+      }).problems,
+    ).toEqual([
+      'line 2: a value is a list where the first rows have none, or a list of lists or objects',
+      'line 3: a value is a list where the first rows have none, or a list of lists or objects',
+      'line 4: a value contains the NUL character, which cannot be stored',
+      'line 5: two values have the same name, or objects lie too deep in one another',
+    ])
+    const deepBy = (depth: number) => `{"a":1}\n${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}\n`
+    expect(read(deepBy(10_000), { format: 'ndjson' }).problems).toHaveLength(1)
+    expect(read(deepBy(10), { format: 'ndjson' }).problems).toEqual([
+      'line 2: two values have the same name, or objects lie too deep in one another',
     ])
     expect(read('nope\n', { format: 'ndjson' }).problems[0]).toBe(
       'line 1: the line is not a JSON object with names',

@@ -33,9 +33,13 @@ export type Header = {
   readonly consumed: number
   readonly line: number
   readonly problems: readonly string[]
+  /** Columns whose values are lists. */
+  readonly lists?: readonly string[]
 }
 
-const DELIMITERS = [',', ';', '\t'] as const
+const DELIMITERS = [',', ';', '\t', '|']
+/** What Excel writes before the header: any mark of ASCII, but none that ends values or rows anyway. */
+const SEPARATOR_LINE = /^sep=([\x20-\x7e\t])\r?\n/i
 const UTF8_MARK = [0xef, 0xbb, 0xbf]
 
 /** From the beginning of a file: as much of it as the longest row. */
@@ -51,30 +55,40 @@ export function readHeader(format: LoadFormat, bytes: Buffer, isLast: boolean): 
   if (isUtf16(bytes)) return refuse('the file is UTF-16; save it as UTF-8')
   const rest = bytes.subarray(start)
   if (format === 'ndjson') {
-    const { names: headers, line } = namesIn(rest)
+    const { names: headers, line, lists } = namesIn(rest, isLast)
     if (!headers || headers.length === 0) return refuse('the line is not a JSON object with names', line)
     const unusable = unusableHeader(headers)
     if (unusable !== undefined) return refuse(unusable, line)
-    return { headers, delimiter: ',', consumed: start, line: 1, problems: problemsOf(headers, line) }
+    return { headers, delimiter: ',', consumed: start, line: 1, problems: problemsOf(headers, line), lists }
   }
-  const [best] = DELIMITERS.map((delimiter) => ({
-    delimiter,
-    ...firstRow(rest, delimiter, isLast),
-  })).toSorted((one, other) => other.headers.length - one.headers.length)
+  const [said = '', mark = '"'] = SEPARATOR_LINE.exec(rest.toString('latin1', 0, 10)) ?? []
+  const isSaid = mark !== '"'
+  const [best] = (isSaid ? [mark] : DELIMITERS)
+    .map((delimiter) => ({
+      delimiter,
+      ...firstRow(isSaid ? rest.subarray(said.length) : rest, delimiter, isLast, isSaid ? 2 : 1),
+    }))
+    .toSorted((one, other) => other.headers.length - one.headers.length)
   const { delimiter, consumed, line, at, problem } = best!
   const unusable = problem ?? unusableHeader(best!.headers)
   if (unusable !== undefined) return refuse(unusable, at)
   const headers = best!.headers.map((header) => header.trim())
-  return { headers, delimiter, consumed: start + consumed, line, problems: problemsOf(headers, at) }
+  return {
+    headers,
+    delimiter,
+    consumed: start + (isSaid ? said.length : 0) + consumed,
+    line,
+    problems: problemsOf(headers, at),
+  }
 }
 
 const isUtf16 = ([first, second]: Buffer): boolean =>
   (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)
 
-function firstRow(bytes: Buffer, delimiter: string, isLast: boolean) {
-  const { rows, consumed, line } = readCsv(bytes, { delimiter, headers: [], line: 1, isLast, rowsMax: 1 })
+function firstRow(bytes: Buffer, delimiter: string, isLast: boolean, begin: number) {
+  const { rows, consumed, line } = readCsv(bytes, { delimiter, headers: [], line: begin, isLast, rowsMax: 1 })
   const [row] = rows
-  const at = row?.line ?? 1
+  const at = row?.line ?? begin
   if (row && 'cells' in row) return { headers: row.cells, consumed, line, at }
   return { headers: [], consumed, line, at, problem: row?.problem ?? 'the file has no header' }
 }

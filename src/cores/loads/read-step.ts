@@ -70,6 +70,7 @@ async function readSome(
   const part = readRows(fileFormatOf(load), content, {
     delimiter: plan.delimiter,
     headers: plan.columns.map(({ header }) => header),
+    lists: plan.columns.flatMap(({ header, isList }) => (isList ? [header] : [])),
     line: readLines,
     isLast: readBytes + content.length >= load.bytes,
     rowsMax: ROWS_AT_ONCE,

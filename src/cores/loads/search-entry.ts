@@ -11,7 +11,12 @@ import type {
 const CONTENT_COLUMNS_MAX = 2_000
 const LABEL_MAX = 60
 
-const FILTER_TYPES: Record<ColumnType, FilterType> = { text: 'string', numeric: 'number', boolean: 'boolean' }
+const FILTER_TYPES: Record<ColumnType, FilterType> = {
+  text: 'string',
+  numeric: 'number',
+  boolean: 'boolean',
+  'text[]': 'string',
+}
 
 /** What is configured already stays, and a table that is configured already stays as it is. */
 export function withTable(before: SearchConfiguration | null, plan: StoredPlan): SearchConfiguration {

@@ -156,6 +156,7 @@ function requireUploaded({ state, received, bytes }: LoadRow): void {
 
 const headerIn = ({ columns, delimiter }: StoredPlan): Header => ({
   headers: columns.map(({ header }) => header),
+  lists: columns.flatMap(({ header, isList }) => (isList ? [header] : [])),
   delimiter,
   consumed: 0,
   line: 1,

@@ -76,7 +76,8 @@ export async function readTarget(queries: Queries, table: string): Promise<Targe
 /** The type is the table's own where rows are appended. */
 export const columnTypeIn = (target: Target, name: string): ColumnType | undefined => {
   const type = target.types.get(name)
-  return type === 'text' || type === 'numeric' || type === 'boolean' ? type : undefined
+  const isKnown = type === 'text' || type === 'numeric' || type === 'boolean' || type === 'text[]'
+  return isKnown ? type : undefined
 }
 
 export function targetProblems(
@@ -103,7 +104,7 @@ export function targetProblems(
   for (const { name } of plan.columns) {
     if (!target.types.has(name)) problems.push(`the table has no column ${name}`)
     else if (!columnTypeIn(target, name))
-      problems.push(`column ${name} is neither text, a number nor true or false`)
+      problems.push(`column ${name} is neither text, a number, true or false nor a list of texts`)
   }
   return problems
 }
