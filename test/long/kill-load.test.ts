@@ -192,16 +192,18 @@ async function lookAt({ call }: Running): Promise<{ rows: number; vectors: numbe
   const { url } = await call(showConnectionString, { name: 'notes' })
   // Its server may be killed meanwhile: nothing is asked behind our back, so that nothing fails there.
   const sql = postgres(url, { max: 1, fetch_types: false, onnotice() {} })
-  const [found] = await sql
-    .unsafe(
+  try {
+    const [found] = await sql.unsafe(
       `select count(*)::int as rows, count(embedding)::int as vectors,
         md5(string_agg(id || ':' || title || ':' || text, ',' order by id collate "C")) as digest from notes`,
     )
-    .finally(() => sql.end({ timeout: 1 }))
-  return {
-    rows: Number(found!['rows']),
-    vectors: Number(found!['vectors']),
-    digest: String(found!['digest']),
+    return {
+      rows: Number(found!['rows']),
+      vectors: Number(found!['vectors']),
+      digest: String(found!['digest']),
+    }
+  } finally {
+    await sql.end({ timeout: 1 })
   }
 }
 
