@@ -105,7 +105,7 @@ const as = (person: Person | undefined, { id } = org!): Call =>
   system.as({ token: person!.token, organization: id })
 const push = (tree: Tree) => owner(pushRevision, { alias, body: archiveOf(tree) })
 const pushAs = (tree: Tree, from: { base_revision?: string; replace?: string }) =>
-  owner(pushRevision, { alias, body: archiveOf(tree), ...from } as never)
+  owner(pushRevision, { alias, body: archiveOf(tree), ...from })
 const headOf = async () => (await owner(listRevisions, { alias })).head_id
 const show = (id: string, by = owner) => by(showProposal, { alias, proposal_id: id })
 const make = (by?: Call) =>
@@ -331,7 +331,7 @@ describe('a proposal', () => {
     const { id: foreign } = await other!.owner.call(pushRevision, {
       alias: (await makeMaintainedApp(other!)).alias,
       body: archiveOf(TREE),
-      replace: 'false' as never,
+      replace: 'false',
     })
     const proposed = await make()
     for (const base_revision of [

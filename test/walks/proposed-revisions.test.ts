@@ -50,7 +50,7 @@ afterAll(async () => {
 const owner: Call = (...given) => org!.owner.call(...given)
 const as = (person: Person | undefined): Call => system.as({ token: person!.token, organization: org!.id })
 const push = (alias: string, files: Record<string, string>, replace?: string) =>
-  owner(pushRevision, { alias, body: archiveOf(files), ...(replace && { replace }) } as never)
+  owner(pushRevision, { alias, body: archiveOf(files), ...(replace && { replace }) })
 
 /** By whom the run was started, who builds the app, and the revision that is only proposed. */
 async function propose() {
