@@ -17,6 +17,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   skills: 'Install skills for coding agents',
   agents: 'Manage connected assistants',
   tokens: 'Manage API tokens',
+  groups: 'Manage groups of members',
   apps: 'Manage apps',
   notifications: 'Read notifications; manage integrations, subscriptions and deliveries',
 }

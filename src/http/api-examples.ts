@@ -117,7 +117,7 @@ function arrayOf({ items, minItems = 1 }: Schema, name: string): unknown[] {
 const singular = (name: string): string => name.replace(/ies$/, 'y').replace(/([^s])s$/, '$1')
 
 function stringOf({ pattern, format, minLength }: Schema, name: string): string {
-  const named = NAMED[name]
+  const named = BY_PATTERN.find(([begins]) => pattern?.startsWith(begins))?.[1] ?? NAMED[name]
   if (named !== undefined) return named
   const prefix = /^\^([a-z]{2,5})_/.exec(pattern ?? '')?.[1] ?? prefixOf(name)
   if (prefix !== undefined) return `${prefix}_${ID_CHARACTERS}`
@@ -128,6 +128,12 @@ function stringOf({ pattern, format, minLength }: Schema, name: string): string 
     return '0'.repeat(64)
   return 'text'.padEnd(minLength ?? 0, 'x')
 }
+
+/** Of fields whose name means something else elsewhere: the beginning of their pattern. */
+const BY_PATTERN: readonly (readonly [string, string])[] = [
+  ['^app\\.', 'app.shop.order_failed'],
+  ['^[A-Za-z0-9_-]{1,80}$', 'order-1234'],
+]
 
 const MOMENT = '2026-11-16T09:00:00.000Z'
 const ID_CHARACTERS = '0mwhkcyh5nlh1pqqssy5gj19q'

@@ -98,7 +98,9 @@ export const fakeProposal = (changes: Partial<z.input<typeof showProposal.output
   added_lines: 1,
   removed_lines: 1,
   decided: null,
+  settings_changed_by: [],
   deployment_id: null,
+  undone_by: null,
   undone: false,
   created_at: '2026-11-15T03:02:00.000Z',
   decision: {

@@ -316,6 +316,12 @@ export type Asked = {
   readonly expected: readonly string[]
 }
 
+/** Another table has another address, and was asked at another moment. */
+const withoutPlace = (answer: { readonly results: readonly object[] }) => ({
+  ...answer,
+  results: answer.results.map((hit) => ({ ...hit, url: null, as_of: null })),
+})
+
 /** Every asker, table and question, by meaning and by both. */
 export async function askAll(
   { askers, rows, source: { sourceId: source_id } }: AccessWorld,
@@ -334,8 +340,8 @@ export async function askAll(
           const expected = nearestIds(seen, query, label === '' ? HITS_MAX : seen.length)
           list.push({
             asker: asker.name,
-            answer,
-            asIfAbsent: await ask(`${kind}_${at}${label}`),
+            answer: withoutPlace(answer),
+            asIfAbsent: withoutPlace(await ask(`${kind}_${at}${label}`)),
             ids,
             expected,
           })

@@ -55,6 +55,7 @@ let second: Org
 /** An organization of the vendor that is not. */
 let foreign: Org
 
+const HOUR = 60 * 60
 const DAY = 24 * 60 * 60
 const NOT_SERVED = { code: 'FORBIDDEN', message: 'This installation does not serve your organization' }
 
@@ -463,6 +464,10 @@ describe('what is sent to people', () => {
     await here(owner)(createApp, { alias, name: 'Shop' })
     await here(viewer)(createTicket, { alias, title: 'It broke', body: 'Badly.' })
     answer = { kind: 'refused', reason: 'endpoint_gone', retry: false, httpStatus: 410 }
+    await deliver()
+    // With whatever else there is to tell them, once an hour.
+    expect(mailed).toEqual([])
+    customer.clock.advance(HOUR)
     await deliver()
     expect(mailed.toSorted()).toEqual([of.owner.email, admin.email].toSorted())
     const told = async ({ userId }: Person) =>

@@ -135,7 +135,7 @@ describe('what does not fit', () => {
       [configurationOf([entry('books', { dimensions: 0 }), entry('', { label: 'x' })]), 2],
       [configurationOf([{ ...entry('books'), distance: 'cosine' } as never]), 1],
       [configurationOf([entry('books', { distance_metric: 'hamming' as never })]), 1],
-      [configurationOf([entry('books')], { year: 'date' as never }), 1],
+      [configurationOf([entry('books')], { year: 'moment' as never }), 1],
       [{ ...configurationOf([entry('books')]), filters: {} } as never, 1],
       [
         configurationOf(

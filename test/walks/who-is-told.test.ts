@@ -177,6 +177,7 @@ describe('somebody’s own doing', () => {
       'support.ticket.status_changed',
       'application.maintenance.proposal.approved',
       'application.maintenance.proposal.denied',
+      'org.maintenance.changed',
       'org.member.removed',
     ])
   })

@@ -318,7 +318,12 @@ describe('the page of the organization', () => {
       cooldown_hours: '12',
     }
     const on = await cron.form('Turn on').with(fixed).submit()
-    expect(on.notices).toEqual(['Saved. The maintenance agent is on.'])
+    expect(on.notices).toEqual([
+      'Saved. The maintenance agent is on.',
+      expect.stringMatching(
+        /^You changed these settings. What runs propose until .+ another owner or admin approves/,
+      ),
+    ])
     expect(await settings()).toMatchObject({
       enabled: true,
       model: 'rules',

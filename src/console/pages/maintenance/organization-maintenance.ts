@@ -54,7 +54,7 @@ async function showSettings(c: PageContext, refused?: Refused) {
       proposes a change. A person decides.`,
     actions: mayChange && settings.enabled && turnOff(c),
     status: statusOf(refused?.problem),
-    body: html`${mayChange && settings.you_decide_from !== null && notice('info', html`<p>You changed these settings. What runs propose until ${exactTime(settings.you_decide_from)}, another owner or admin approves.</p>`)}
+    body: html`${mayChange && settings.enabled && settings.you_decide_from !== null && notice('info', html`<p>You changed these settings. What runs propose until ${exactTime(settings.you_decide_from)}, another owner or admin approves.</p>`)}
       ${!settings.enabled && !mayChange && emptyState('Off', 'An owner or admin can turn it on.')}
       ${(settings.enabled || usage.runs > 0) && usageParts(usage)}
       ${mayChange ? settingsForm(c, settings, refused) : settingsFacts(settings)}
