@@ -299,10 +299,14 @@ describe('a proposal', () => {
     expect(await show(id)).toMatchObject({ state: 'deployed', undone: true, undone_by: replaced.id })
     expect(await findingOf(fingerprint)).toMatchObject({ state: 'open', reopened_by: replaced.id })
     expect(await owner(showMaintenanceRun, { alias, execution_id })).toMatchObject({ undone_by: replaced.id })
-    // Said once; and a push that has it again takes the mark away.
+    // Said once; and a push that has it again takes the mark away, and the finding is as it was.
     expect(await push({ ...without, 'new.txt': 'z' })).toMatchObject({ undoes: [] })
     await push({ ...TREE, 'src/sum.js': FIXED })
     expect(await show(id)).toMatchObject({ undone: false, undone_by: null })
+    expect(await findingOf(fingerprint)).toMatchObject({ state: 'resolved', reopened_by: null })
+    // Also whoever pushes from the head ends a fix by that word alone.
+    const from = { base_revision: (await headOf())! }
+    expect(await refusal(pushAs(without, from))).toEqual(['HEAD_MOVED', id])
   })
 
   test('that was approved ends open when its push was undone before it was deployed', async () => {
@@ -485,7 +489,8 @@ describe('who decides', () => {
     const change = (given: object, by: Call = owner) =>
       by(updateMaintenanceSettings, { org_id: org!.id, ...given })
     // What decides nothing about runs makes nobody a requester.
-    await change({ protected_paths: ['never/**'] })
+    await change({ cooldown_hours: 1 })
+    await change({ cooldown_hours: 0 })
     expect((await show((await make(as(admin))).id)).settings_changed_by).toEqual([])
 
     ;({ alias, id: appId } = await makeMaintainedApp(org!))
@@ -499,6 +504,15 @@ describe('who decides', () => {
     expect(await show(id)).toMatchObject({ settings_changed_by: [{ name: admin!.name }] })
     expect(await refusal(approve(id))).toEqual(['FORBIDDEN', 'REQUESTER'])
     expect(await approve(id, owner)).toMatchObject({ state: 'approved' })
+    // Also since the run was queued: it is done by the settings of that moment.
+    ;({ alias, id: appId } = await makeMaintainedApp(org!))
+    await system.db.delete(maintenanceChanges)
+    await push(TREE)
+    const run = await startRun(system, owner, alias)
+    await change({ token_allowance: 189_000 }, as(admin))
+    await read(agent, run, linesRead('src/sum.js', SUM.trimEnd()))
+    const late = await propose(agent, run, { evidence: ['file:src/sum.js#L1-L2'], edits: [REPAIR] })
+    expect(await show(late.proposal_id)).toMatchObject({ settings_changed_by: [{ name: admin!.name }] })
     // The other admins are told, and not whoever did it.
     const told = await system.db
       .select({ actor: outbox.actorId, type: outbox.type })

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Handle, Transaction } from '../../../db/connect.ts'
-import { and, desc, eq, gt, isNull, lt, lte, or } from '../../../db/drizzle.ts'
+import { and, desc, eq, gt, isNull, lt, or } from '../../../db/drizzle.ts'
 import { maintenanceChanges } from '../../../db/schema.ts'
 import type { Clock } from '../dependencies.ts'
 import { recordEvent } from '../outbox.ts'
@@ -42,7 +42,10 @@ export async function recordChange(
 
 export type Changer = { readonly id: string; readonly name: string }
 
-/** Whoever changed something about this app within a day before. */
+/**
+ * Whoever changed something about this app within a day before the run, or since: what waits and what works is done by the
+ * settings of that moment.
+ */
 export async function readChangers(
   db: Handle,
   { orgId, appId, createdAt }: { readonly orgId: string; readonly appId: string; readonly createdAt: Date },
@@ -56,7 +59,6 @@ export async function readChangers(
         eq(maintenanceChanges.orgId, orgId),
         or(isNull(ofApp), eq(ofApp, appId)),
         gt(at, new Date(createdAt.getTime() - DAY_MS)),
-        lte(at, createdAt),
       ),
     )
     .orderBy(desc(at))

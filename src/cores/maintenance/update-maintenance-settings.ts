@@ -145,11 +145,13 @@ async function turnAppsOff(tx: Transaction, clock: Clock, orgId: string): Promis
   await stopRuns(tx, clock, { orgId, reason: 'ORGANIZATION_SWITCHED_OFF' })
 }
 
-/** When a run is made, by what, and with how much. */
+/** When a run is made, by what, with how much, and what it may propose. */
 const decidesRuns = (before: Settings, after: Settings): boolean =>
   (['enabled', 'model', 'nightlyCron', 'timezone', 'tokenAllowance'] as const).some(
     (name) => before[name] !== after[name],
-  )
+  ) ||
+  after.allowedClasses.some((name) => !before.allowedClasses.includes(name)) ||
+  before.protectedPaths.some((path) => !after.protectedPaths.includes(path))
 
 async function recordChanges(
   tx: Transaction,

@@ -294,6 +294,8 @@ async function saveProposal(
     requestedById: run.requestedById,
     requestedBy: run.requestedBy,
     changedBy: await readChangers(tx, run),
+    // One that is replaced may have been undone.
+    undoneBy: null,
     createdAt: now,
     changedAt: now,
   }

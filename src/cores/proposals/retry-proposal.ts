@@ -3,6 +3,8 @@
  * or becomes stale when somebody has changed the source since it was approved.
  */
 import type { Transaction } from '../../../db/connect.ts'
+import { and, eq } from '../../../db/drizzle.ts'
+import { maintenanceRuns } from '../../../db/schema.ts'
 import { ToolRefused } from '../../contracts/agent-tools.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import type { Principal } from '../../contracts/operation.ts'
@@ -103,6 +105,10 @@ async function saveApplied(
   const twin = await findTwin(tx, key, stored.treeSha256, proposal.id)
   if (twin !== undefined) throw new ServiceError('CONFLICT', `The same change is in proposal ${twin}`)
   await setFinding(tx, proposal, 'proposed')
+  await tx
+    .update(maintenanceRuns)
+    .set({ undoneBy: null })
+    .where(and(eq(maintenanceRuns.orgId, proposal.orgId), eq(maintenanceRuns.proposalId, proposal.id)))
   return changeProposal(tx, proposal, { ...stored, state: 'ready', undoneBy: null, changedAt: deps.clock() })
 }
 
