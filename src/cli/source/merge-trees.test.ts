@@ -1,4 +1,13 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -85,14 +94,55 @@ test('what does not fit is named with its hunk, and nothing is changed', () => {
   expect([textOf('a.txt'), textOf('b.txt')]).toEqual([LINES.replace('two', 'zwei'), 'b\n'])
 })
 
-test('nothing is written through a link', () => {
+const refused = (work: () => unknown): readonly string[] | undefined => {
+  try {
+    work()
+  } catch (error) {
+    return error instanceof ServiceError ? error.problems : undefined
+  }
+  return undefined
+}
+
+test('nothing is written through a link, nor over what is here and not pushed', () => {
   const outside = mkdtempSync(join(tmpdir(), 'svc-outside-'))
   symlinkSync(outside, join(folder, 'linked'))
-  expect(() =>
-    writeChanges(folder, [
-      { path: 'linked/a.txt', change: 'added', content: Buffer.from('x'), isExecutable: false },
-    ]),
-  ).toThrow('behind a symbolic link')
-  expect(statSync(join(outside, 'a.txt'), { throwIfNoEntry: false })).toBeUndefined()
+  writeFileSync(join(folder, 'local.json'), 'mine')
+  const added = (path: string) => ({
+    path,
+    change: 'added' as const,
+    content: Buffer.from('x'),
+    isExecutable: false,
+  })
+  const problems = refused(() =>
+    writeChanges(folder, [added('linked/a.txt'), added('local.json'), added('c.txt')]),
+  )
+  expect(problems).toEqual([
+    '"linked/a.txt": lies behind a symbolic link',
+    '"local.json": is here already, and is not pushed',
+  ])
+  expect([textOf('local.json'), readdirSync(outside), readdirSync(folder).toSorted()]).toEqual([
+    'mine',
+    [],
+    ['linked', 'local.json'],
+  ])
   rmSync(outside, { recursive: true })
+})
+
+test('a file may have the name of a folder that went', () => {
+  expect(changesIn(pull({ 'a/b/c.txt': 'c' }, { a: 'file' }, { 'a/b/c.txt': 'c' }))).toEqual([
+    'removed a/b/c.txt',
+    'added a',
+  ])
+  expect([textOf('a'), readdirSync(folder)]).toEqual(['file', ['a']])
+})
+
+test('a hunk goes where the ones before it have moved it', () => {
+  const block = (n: number) => `function f${n}() {\n  same()\n  same()\n  same()\n}\n`
+  const [one, two, three] = [block(1), block(2), block(3)]
+  const base = `top\n${one}${two}${three}`
+  const head = base
+    .replace('top', `top\n${'new\n'.repeat(10)}`)
+    .replace('function f3() {\n  same()', 'function f3() {\n  guard()\n  same()')
+  pull({ 'a.js': base }, { 'a.js': head }, { 'a.js': `${base}mine\n` })
+  expect(textOf('a.js')).toBe(`${head}mine\n`)
 })

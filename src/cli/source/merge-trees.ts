@@ -3,7 +3,17 @@
  * here becomes that of the head; in another one the changed lines are looked for, and one that is not found is a problem.
  */
 import { createHash } from 'node:crypto'
-import { lstatSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { applyPatch, structuredPatch } from 'diff'
 import { ServiceError } from '../../contracts/errors.ts'
@@ -75,7 +85,8 @@ function mergeTexts(old: string, now: string, own: string, isExecutable: boolean
   let text = own
   const { hunks, ...patch } = structuredPatch('', '', old, now)
   for (const hunk of hunks) {
-    const merged = applyPatch(text, { ...patch, hunks: [hunk] })
+    // Those before it have moved its lines.
+    const merged = applyPatch(text, { ...patch, hunks: [{ ...hunk, oldStart: hunk.newStart }] })
     if (merged === false) {
       const { oldStart, oldLines, newStart, newLines } = hunk
       return { problem: `@@ -${oldStart},${oldLines} +${newStart},${newLines} @@ does not apply` }
@@ -102,24 +113,45 @@ function textOf(content: Uint8Array): string | null {
   }
 }
 
-/** Each file is replaced in one step. Nothing is written through a link, which may lead anywhere. */
+/**
+ * All of it is written beside first, then what goes is removed, then each file is put in its place. Nothing is written through
+ * a link, which may lead anywhere, nor over what this folder has and does not push.
+ */
 export function writeChanges(folder: string, changes: readonly PulledFile[]): void {
-  const linked = changes.filter(({ path }) => liesBehindLink(folder, path))
-  if (linked.length > 0) {
-    throw new ServiceError('CONFLICT', 'Files lie behind a symbolic link; nothing was changed', {
-      problems: linked.map(({ path }) => `${shownPath(path)}: lies behind a symbolic link`),
-    })
+  if (changes.length === 0) return
+  const problems = changes.flatMap(({ path, change }) => {
+    if (liesBehindLink(folder, path)) return [`${shownPath(path)}: lies behind a symbolic link`]
+    const isThere = lstatSync(join(folder, path), { throwIfNoEntry: false })?.isFile()
+    return change === 'added' && isThere ? [`${shownPath(path)}: is here already, and is not pushed`] : []
+  })
+  if (problems.length > 0) {
+    throw new ServiceError('CONFLICT', 'The head does not fit this folder; nothing was changed', { problems })
   }
-  for (const { path, content, isExecutable } of changes) {
-    const file = join(folder, path)
-    if (content === null) {
-      rmSync(file, { force: true })
-      continue
+  const aside = mkdtempSync(join(folder, '.svc-pull-'))
+  try {
+    for (const [n, { content, isExecutable }] of changes.entries()) {
+      if (content !== null)
+        writeFileSync(join(aside, String(n)), content, { mode: isExecutable ? 0o755 : 0o644 })
     }
-    mkdirSync(dirname(file), { recursive: true })
-    const temporary = `${file}.svc-pull`
-    writeFileSync(temporary, content, { mode: isExecutable ? 0o755 : 0o644 })
-    renameSync(temporary, file)
+    for (const { path, content } of changes) if (content === null) removeFile(folder, path)
+    for (const [n, { path, content }] of changes.entries()) {
+      if (content === null) continue
+      const file = join(folder, path)
+      mkdirSync(dirname(file), { recursive: true })
+      renameSync(join(aside, String(n)), file)
+    }
+  } finally {
+    rmSync(aside, { recursive: true, force: true })
+  }
+}
+
+/** With the folders that it leaves empty: a file may be to have their name. */
+function removeFile(folder: string, path: string): void {
+  rmSync(join(folder, path), { force: true })
+  for (let above = dirname(path); above !== '.'; above = dirname(above)) {
+    const place = join(folder, above)
+    if (!existsSync(place) || readdirSync(place).length > 0) return
+    rmdirSync(place)
   }
 }
 

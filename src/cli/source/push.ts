@@ -22,6 +22,7 @@ export async function pushFiles(
 ): Promise<Pushed> {
   const { alias, base, replace } = pushing
   let [sentFiles, sentBytes] = [0, 0]
+  let baseRevision = base
   for (let attempt = 1; ; attempt++) {
     const missing = await findMissing(ctx, alias, files)
     const bytes = missing.reduce((sum, { content }) => sum + content.length, 0)
@@ -43,17 +44,27 @@ export async function pushFiles(
       }))
       const revision = await ctx.callOperation('createRevision', {
         alias,
-        base_revision: base,
+        base_revision: baseRevision,
         replace,
         files: named,
       })
       return { ...revision, sent_files: sentFiles, sent_bytes: sentBytes }
     } catch (error) {
+      // The server keeps it no more, or the app is another one: then what was approved is compared all the same.
+      if (baseRevision !== undefined && isUnknownBase(error)) {
+        baseRevision = undefined
+        continue
+      }
       const isMissing = error instanceof ServiceError && error.code === 'CONFLICT' && error.problems
       if (!isMissing || attempt === ATTEMPTS_MAX) throw error
     }
   }
 }
+
+const isUnknownBase = (error: unknown): boolean =>
+  error instanceof ServiceError &&
+  error.code === 'INVALID_REQUEST' &&
+  (error.problems ?? []).some((problem) => problem.startsWith('base_revision:'))
 
 /** Each content once, however many files have it. */
 async function findMissing(

@@ -2,7 +2,8 @@
  * Which revision the files of a folder were made from, in its `.svc/app.json`: the last one that was pushed from it or pulled
  * into it. No part of the source, nor of a repository: each copy of the folder has its own.
  */
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { existsSync, lstatSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { CommandContext } from '../command-context.ts'
 
@@ -32,12 +33,16 @@ export async function savePushedRevision(
 ): Promise<void> {
   const { apiUrl } = await ctx.resolveContext()
   const path = join(folder, APP_FILE)
-  mkdirSync(join(folder, '.svc'), { recursive: true })
-  const ignore = join(folder, '.svc', '.gitignore')
-  if (!existsSync(ignore)) writeFileSync(ignore, '*\n')
+  const own = join(folder, '.svc')
+  // Whatever a repository has put there: nothing is written through a link.
+  if (lstatSync(own, { throwIfNoEntry: false })?.isSymbolicLink()) return
+  mkdirSync(own, { recursive: true })
+  if (!lstatSync(join(own, '.gitignore'), { throwIfNoEntry: false }))
+    writeFileSync(join(own, '.gitignore'), '*\n', { flag: 'wx' })
   const saved = { server: apiUrl.origin, app: alias, revision }
-  writeFileSync(`${path}.tmp`, `${JSON.stringify(saved, null, 2)}\n`)
-  renameSync(`${path}.tmp`, path)
+  const temporary = `${path}.${randomBytes(6).toString('hex')}`
+  writeFileSync(temporary, `${JSON.stringify(saved, null, 2)}\n`, { flag: 'wx' })
+  renameSync(temporary, path)
 }
 
 /** Somebody may have written anything into it: then nothing is known. */

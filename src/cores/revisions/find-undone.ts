@@ -11,18 +11,19 @@ import type { AppKey } from './find-revision.ts'
 import { readBlob } from './read-blobs.ts'
 import {
   changedLines,
-  countLines,
   isTakenAway,
   isThere,
   losesChanges,
+  NO_LINES,
+  readLines,
   type ChangedLines,
-  type LineCounts,
+  type TextLines,
 } from './undone-lines.ts'
 
 /** The newest: nobody waits for older ones. */
-const PROPOSALS_LOOKED_AT = 20
+const PROPOSALS_LOOKED_AT = 100
 /** Of all texts together: beyond it a file that is not as it is in the head counts as undone. */
-const READ_BYTES_MAX = 16 * 1024 * 1024
+const READ_BYTES_MAX = 4 * 1024 * 1024
 
 type Manifest = readonly ManifestEntry[]
 
@@ -33,12 +34,18 @@ export type UndoneProposal = {
   readonly files: readonly string[]
 }
 
+export type RestoredProposal = {
+  readonly id: string
+  readonly fingerprint: string
+  readonly isDeployed: boolean
+}
+
 export type Undone = {
   readonly proposals: readonly UndoneProposal[]
   /** Changed by others since the base. */
   readonly files: readonly string[]
   /** Proposals that an earlier push had undone, and whose change is all there again. */
-  readonly restored: readonly string[]
+  readonly restored: readonly RestoredProposal[]
 }
 
 /** `base`: where it is another one than the head. */
@@ -51,12 +58,13 @@ export async function findUndone(
   const read = lineReader(tx, key.orgId, [...(base ?? []), ...head, ...pushed])
   const trees = { head: treeOf(head), pushed: treeOf(pushed) }
   const undone: UndoneProposal[] = []
-  const restored: string[] = []
-  for (const { id, fingerprint, diff, files, undoneBy } of await readApproved(tx, key)) {
+  const restored: RestoredProposal[] = []
+  for (const { id, fingerprint, state, diff, files, undoneBy } of await readApproved(tx, key)) {
     const parts = splitDiff(diff)
     const changes = files.map(({ path }, n) => ({ path, blocks: changedLines(parts[n] ?? '') }))
     if (undoneBy !== null) {
-      if (await areAllThere(changes, trees.pushed, read)) restored.push(id)
+      if (await areAllThere(changes, trees.pushed, read))
+        restored.push({ id, fingerprint, isDeployed: state === 'deployed' })
       continue
     }
     const paths = await findTakenAway(changes, trees, read)
@@ -116,6 +124,7 @@ const readApproved = (tx: Transaction, { orgId, appId }: AppKey) =>
     .select({
       id: proposals.id,
       fingerprint: proposals.fingerprint,
+      state: proposals.state,
       diff: proposals.diff,
       files: proposals.files,
       undoneBy: proposals.undoneBy,
@@ -138,21 +147,21 @@ function treeOf(manifest: Manifest): Tree {
   return { files, contents: new Set(files.values()) }
 }
 
-/** Undefined: it is not text, or too much was read already. A file that is not there has no lines. */
-type ReadLines = (sha256: string | undefined) => Promise<LineCounts | undefined>
+/** Undefined: it is not text, has too many lines, or too much was read already. A file that is not there has no lines. */
+type ReadLines = (sha256: string | undefined) => Promise<TextLines | undefined>
 
 function lineReader(tx: Transaction, orgId: string, manifest: Manifest): ReadLines {
   const sizes = new Map(manifest.map(([, sha256, bytes]) => [sha256, bytes]))
-  const known = new Map<string, LineCounts | undefined>()
+  const known = new Map<string, TextLines | undefined>()
   let room = READ_BYTES_MAX
   return async (sha256) => {
-    if (sha256 === undefined) return new Map()
+    if (sha256 === undefined) return NO_LINES
     if (known.has(sha256)) return known.get(sha256)
     const bytes = sizes.get(sha256)!
     if (bytes > room) return undefined
     room -= bytes
     const text = textOf(await readBlob(tx, orgId, sha256))
-    const lines = text === null ? undefined : countLines(text)
+    const lines = text === null ? undefined : readLines(text)
     known.set(sha256, lines)
     return lines
   }

@@ -89,8 +89,8 @@ async function compareWithHead(
     head: (await requireRevision(tx, key, head)).manifest,
     pushed: pushed.tree.manifest,
   })
-  const isKnown = from.replace || base?.id === head
-  if (!isKnown && undone.proposals.length + undone.files.length > 0) throw headMoved(app, head, undone)
+  // Whoever pushed from the head has seen what others changed; a fix is ended by that word alone.
+  if (!from.replace && undone.proposals.length + undone.files.length > 0) throw headMoved(app, head, undone)
   return undone
 }
 
@@ -136,7 +136,27 @@ async function markUndone(
       .set({ undoneBy })
       .where(and(eq(maintenanceRuns.orgId, orgId), inArray(maintenanceRuns.proposalId, ids)))
   }
-  if (restored.length > 0) await mark([...restored], null)
+  if (restored.length > 0) {
+    await mark(
+      restored.map(({ id }) => id),
+      null,
+    )
+    await tx
+      .update(findings)
+      .set({ state: 'resolved', reopenedBy: null })
+      .where(
+        and(
+          eq(findings.orgId, orgId),
+          eq(findings.appId, appId),
+          eq(findings.state, 'open'),
+          isNotNull(findings.reopenedBy),
+          inArray(
+            findings.fingerprint,
+            restored.flatMap(({ fingerprint, isDeployed }) => (isDeployed ? [fingerprint] : [])),
+          ),
+        ),
+      )
+  }
   if (undone.length === 0) return
   await mark(
     undone.map(({ id }) => id),

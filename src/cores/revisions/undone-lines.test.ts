@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { changedLines, countLines, isTakenAway, isThere, losesChanges } from './undone-lines.ts'
+import { changedLines, isTakenAway, isThere, losesChanges, readLines } from './undone-lines.ts'
+
+const linesOf = (text: string) => readLines(text)!
 
 const BEFORE = ['function sum(items) {', '  return items.price', '}', ''].join('\n')
 const AFTER = ['function sum(items) {', '  return items?.price ?? 0', '}', ''].join('\n')
@@ -22,9 +24,7 @@ const GUARD = `diff --git a/sum.js b/sum.js
 `
 
 const undone = (part: string, head: string, pushed: string) =>
-  changedLines(part).some((block) =>
-    isTakenAway(block, { head: countLines(head), pushed: countLines(pushed) }),
-  )
+  changedLines(part).some((block) => isTakenAway(block, { head: linesOf(head), pushed: linesOf(pushed) }))
 
 describe('a push', () => {
   test.each([
@@ -58,26 +58,44 @@ describe('a push', () => {
   })
 })
 
-test('what was only indented or moved within a block was not changed', () => {
-  const moved = PART.replace('-  return items.price\n+  return items?.price ?? 0', '-  a()\n+    a()')
-  expect(changedLines(moved)).toEqual([{ added: [], removed: [] }])
+test('what was only indented is told by its place', () => {
+  const [before, after] = ['for (;;) {\n  a()\n  b()\n}\n', 'for (;;) {\n  a()\n}\nb()\n']
+  const part = 'diff --git a/x b/x\n@@ -1,4 +1,4 @@\n for (;;) {\n   a()\n-  b()\n }\n+b()\n'
+  expect(undone(part, after, `// more\n${before}`)).toBe(true)
+  expect(undone(part, after, `// more\n${after}`)).toBe(false)
+  const [moved] = changedLines(part)
+  expect([isThere(moved!, linesOf(after)), undone(part, before, before)]).toEqual([true, false])
+})
+
+test('what was only moved is told by its order', () => {
+  const [before, after] = ['read()\nlock()\n', 'lock()\nread()\n']
+  const part = 'diff --git a/x b/x\n@@ -1,2 +1,2 @@\n+lock()\n read()\n-lock()\n'
+  expect(undone(part, after, `${before}more()\n`)).toBe(true)
+  expect(undone(part, after, `${after}more()\n`)).toBe(false)
+})
+
+test('a line that stands elsewhere, too, does not hide that the others are gone', () => {
+  const head = 'if (!items) return 0\nreturn null\n'
+  const part = 'diff --git a/x b/x\n@@ -1,0 +1,2 @@\n+if (!items) return 0\n+return null\n'
+  expect(undone(part, `${head}other()\nreturn null\n`, 'other()\nreturn null\nnew()\nreturn null\n')).toBe(
+    true,
+  )
 })
 
 test('a change is there again when all that it added is, or nothing of what it removed', () => {
   const [replaced] = changedLines(PART)
-  expect([isThere(replaced!, countLines(AFTER)), isThere(replaced!, countLines(BEFORE))]).toEqual([
-    true,
-    false,
-  ])
+  expect([isThere(replaced!, linesOf(AFTER)), isThere(replaced!, linesOf(BEFORE))]).toEqual([true, false])
   const [removal] = changedLines(PART.replace('+  return items?.price ?? 0\n', ''))
-  expect([isThere(removal!, countLines('x()')), isThere(removal!, countLines(BEFORE))]).toEqual([true, false])
+  expect([isThere(removal!, linesOf('x()')), isThere(removal!, linesOf(BEFORE))]).toEqual([true, false])
 })
 
 test('what others pushed is lost with any of its lines, and not by changes beside them', () => {
   const loses = (base: string, head: string, pushed: string) =>
-    losesChanges(countLines(base), countLines(head), countLines(pushed))
+    losesChanges(linesOf(base), linesOf(head), linesOf(pushed))
   expect(loses('a\nb', 'a\nb\nc', 'a\nb\nd')).toBe(true)
   expect(loses('a\nb', 'a\nb\nc', 'a\nb\nc\nd')).toBe(false)
   expect(loses('a\nb', 'a', 'a\nb')).toBe(true)
   expect(loses('a\nb', 'a', 'a\nd')).toBe(false)
+  // Only their order was changed.
+  expect(loses('a\nb', 'b\na', 'a\nb\nc')).toBe(true)
 })

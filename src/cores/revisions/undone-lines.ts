@@ -1,43 +1,78 @@
 /**
- * Whether a text takes a change of it away again, by the lines that were changed: blanks aside, and wherever they stand now.
- * A change is taken away when a line that it removed is back, or when nothing of what it added is left. Pure, and linear.
+ * Whether a text takes a change of it away again. By the lines that were changed, blanks aside and wherever they stand now: a
+ * line that it removed is back, or nothing of what it added is left. And by the place: where only order or indentation was
+ * changed, the lines stand there again as they did. Pure, and linear.
  */
-import { readDiffLines } from '../../contracts/read-diff.ts'
 import { foldBlanks } from '../../contracts/plain-text.ts'
+import { readDiffLines, type DiffLine } from '../../contracts/read-diff.ts'
 
-/** How often each line that says something stands in a text. */
-export type LineCounts = ReadonlyMap<string, number>
+export type TextLines = {
+  /** How often each line that says something stands in it. */
+  readonly counts: ReadonlyMap<string, number>
+  /** In their order, each between line feeds. */
+  readonly text: string
+}
 
-/** Lines that were changed together. */
-export type ChangedLines = { readonly added: readonly string[]; readonly removed: readonly string[] }
+/** Lines that were changed together, and how they stood among those around them. */
+export type ChangedLines = {
+  readonly added: readonly string[]
+  readonly removed: readonly string[]
+  readonly before: string
+  readonly after: string
+}
 
 /** A text has as many of these as somebody likes: they say nothing of whose it is. */
 const saysSomething = (line: string): boolean => /[\p{L}\p{N}]/u.test(line)
 
 const folded = (lines: readonly string[]): string[] => lines.map(foldBlanks).filter(saysSomething)
 
-export function countLines(text: string): LineCounts {
+const inOrder = (lines: readonly string[]): string => `\n${lines.map((line) => line.trimEnd()).join('\n')}\n`
+
+/** More than source has. Beyond it, nobody looks into a text. */
+const LINES_MAX = 50_000
+
+export function readLines(text: string): TextLines | undefined {
+  const lines = text.split('\n', LINES_MAX + 1)
+  if (lines.length > LINES_MAX) return undefined
   const counts = new Map<string, number>()
-  for (const line of folded(text.split('\n'))) counts.set(line, (counts.get(line) ?? 0) + 1)
-  return counts
+  for (const line of folded(lines)) counts.set(line, (counts.get(line) ?? 0) + 1)
+  return { counts, text: inOrder(lines) }
 }
 
-/** Of one file of a diff. What is only moved or indented was not changed. */
+export const NO_LINES: TextLines = { counts: new Map(), text: '\n' }
+
+/** Of one file of a diff. */
 export function changedLines(part: string): ChangedLines[] {
-  const blocks: { added: string[]; removed: string[] }[] = []
-  let block: { added: string[]; removed: string[] } | undefined
-  for (const { kind, text } of readDiffLines(part)) {
-    if (kind === 'added' || kind === 'removed') {
-      if (block === undefined) blocks.push((block = { added: [], removed: [] }))
-      block[kind].push(text)
-    } else if (kind !== 'note') block = undefined
+  const hunks: DiffLine[][] = []
+  for (const line of readDiffLines(part)) {
+    if (line.kind === 'place') hunks.push([])
+    else if (line.kind !== 'note') hunks.at(-1)?.push(line)
   }
-  return blocks.map(({ added, removed }) => ({
-    added: without(folded(added), folded(removed)),
-    removed: without(folded(removed), folded(added)),
-  }))
+  return hunks.flatMap((hunk) => {
+    const side = (left: DiffLine['kind']) =>
+      inOrder(hunk.flatMap(({ kind, text }) => (kind === left ? [] : [text])))
+    const place = { before: side('added'), after: side('removed') }
+    return blocksIn(hunk).map((block) => {
+      const of = (kind: DiffLine['kind']) =>
+        folded(block.flatMap((line) => (line.kind === kind ? [line.text] : [])))
+      const [added, removed] = [of('added'), of('removed')]
+      return { ...place, added: without(added, removed), removed: without(removed, added) }
+    })
+  })
 }
 
+/** Lines that are changed one after the other. */
+function blocksIn(hunk: readonly DiffLine[]): DiffLine[][] {
+  const blocks: DiffLine[][] = []
+  for (const [n, line] of hunk.entries()) {
+    if (line.kind === 'same') continue
+    if (n === 0 || hunk[n - 1]!.kind === 'same') blocks.push([])
+    blocks.at(-1)!.push(line)
+  }
+  return blocks
+}
+
+/** What was only moved or indented within the place is told by its order. */
 const without = (lines: readonly string[], others: readonly string[]): string[] => {
   const same = new Set(others)
   return lines.filter((line) => !same.has(line))
@@ -45,27 +80,36 @@ const without = (lines: readonly string[], others: readonly string[]): string[] 
 
 /** `head` has the change, or what is left of it. */
 export function isTakenAway(
-  { added, removed }: ChangedLines,
-  { head, pushed }: { readonly head: LineCounts; readonly pushed: LineCounts },
+  { added, removed, before, after }: ChangedLines,
+  { head, pushed }: { readonly head: TextLines; readonly pushed: TextLines },
 ): boolean {
-  const kept = added.filter((line) => head.has(line))
-  if (kept.length > 0 && kept.every((line) => isFewer(pushed, head, line))) return true
+  if (head.text.includes(after) && pushed.text.includes(before) && !pushed.text.includes(after)) return true
+  const kept = added.filter((line) => head.counts.has(line))
+  // Those that stand there once say whose they are; others may have come from elsewhere.
+  const telling = kept.filter((line) => head.counts.get(line) === 1)
+  const looked = telling.length > 0 ? telling : kept
+  if (looked.length > 0 && looked.every((line) => isFewer(pushed, head, line))) return true
   return removed.some((line) => isFewer(head, pushed, line))
 }
 
-/** All of what was added stands there; of what was only removed nothing does. */
-export const isThere = ({ added, removed }: ChangedLines, text: LineCounts): boolean =>
-  added.length > 0 ? added.every((line) => text.has(line)) : !removed.some((line) => text.has(line))
+/** It stands there as it did; or all of what was added does, and of what was only removed nothing. */
+export const isThere = ({ added, removed, after }: ChangedLines, { counts, text }: TextLines): boolean =>
+  text.includes(after) ||
+  (added.length > 0
+    ? added.every((line) => counts.has(line))
+    : removed.length > 0 && !removed.some((line) => counts.has(line)))
 
-/** Whether a text has anything of another one no longer that came from `base` to `head`, or has again what went. */
-export function losesChanges(base: LineCounts, head: LineCounts, pushed: LineCounts): boolean {
-  const lines = new Set([...base.keys(), ...head.keys()])
-  return [...lines].some(
-    (line) =>
-      (isFewer(base, head, line) && isFewer(pushed, head, line)) ||
-      (isFewer(head, base, line) && isFewer(head, pushed, line)),
-  )
+/**
+ * Whether a text, which is not that of the head, has anything no longer that came from `base` to `head`, or has again what went.
+ * Where no line differs it is their order, and that is the head's alone.
+ */
+export function losesChanges(base: TextLines, head: TextLines, pushed: TextLines): boolean {
+  const lines = [...new Set([...base.counts.keys(), ...head.counts.keys()])]
+  const came = lines.filter((line) => isFewer(base, head, line))
+  const went = lines.filter((line) => isFewer(head, base, line))
+  if (came.length + went.length === 0) return true
+  return came.some((line) => isFewer(pushed, head, line)) || went.some((line) => isFewer(head, pushed, line))
 }
 
-const isFewer = (one: LineCounts, other: LineCounts, line: string): boolean =>
-  (one.get(line) ?? 0) < (other.get(line) ?? 0)
+const isFewer = (one: TextLines, other: TextLines, line: string): boolean =>
+  (one.counts.get(line) ?? 0) < (other.counts.get(line) ?? 0)
