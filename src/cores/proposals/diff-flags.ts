@@ -74,9 +74,9 @@ const DANGEROUS =
 
 /** With a scheme or without one: into a shell by a pipe, as its argument, or as what it reads. */
 const FETCHER = String.raw`(?:curl|wget|fetch|aria2c|https?|xh|iwr|irm|invoke-webrequest|invoke-restmethod)`
-const SHELL = String.raw`(?:(?:sudo|env|doas)\s{1,4}(?:-\S{1,20}\s{1,4}){0,4})?(?:[\w./-]{0,60}/)?(?:(?:ba|z|k|da|a|fi|c)?sh|python[\d.]{0,5}|node|deno|bun|perl|ruby|php|pwsh|powershell|iex|invoke-expression|source)`
+const SHELL = String.raw`(?:(?:[\w./-]{0,60}/)?(?:sudo|env|doas)\s{1,4}(?:-\S{1,20}\s{1,4}){0,4})?(?:[\w./-]{0,60}/)?(?:(?:ba|z|k|da|a|fi|c)?sh|python[\d.]{0,5}|node|deno|bun|perl|ruby|php|pwsh|powershell|iex|invoke-expression|source)`
 const PIPED_DOWNLOAD = new RegExp(
-  String.raw`\b${FETCHER}\b[^|\n]{1,1000}\|\s{0,4}${SHELL}\b|\b(?:${SHELL}|eval|\.)\s{1,4}(?:-\S{1,20}\s{1,4}){0,4}["']?(?:<\(|\$\(|\`|\()\s{0,4}${FETCHER}\b`,
+  String.raw`\b${FETCHER}\b[^|\n]{1,1000}(?:\|&?[^|\n]{1,200}){0,3}\|&?\s{0,4}${SHELL}\b|\b(?:${SHELL}|eval|\.)\s{1,4}(?:-\S{1,20}\s{1,4}){0,4}["']?(?:<\(|\$\(|\`|\()\s{0,4}${FETCHER}\b`,
   'gi',
 )
 

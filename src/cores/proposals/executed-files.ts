@@ -10,40 +10,48 @@ export type ManifestText = { readonly path: string; readonly text: string }
 /** Manifests that say what to run. */
 export const isManifest = (path: string): boolean => /(?:^|\/)(?:package|composer)\.json$/i.test(path)
 
+/** Of those that the tree has, and those that a change would create. */
 export function executedFiles(
   paths: readonly string[],
   commands: readonly string[],
   manifests: readonly ManifestText[],
 ): ReadonlySet<string> {
-  const known = new Set(paths)
-  const named = [
-    ...commands.flatMap((command) => namesIn(command)),
-    ...manifests.flatMap(({ path, text }) =>
+  const byCommand = commands.flatMap(namesIn).flatMap((name) => ENDINGS.map((ending) => name + ending))
+  const byManifest = new Set(
+    manifests.flatMap(({ path, text }) =>
       scriptsIn(text)
         .flatMap(namesIn)
-        .map((name) => posix.join(posix.dirname(path), name)),
+        .map((name) => posix.join(posix.dirname(path), name))
+        .flatMap((name) => ENDINGS.map((ending) => name + ending)),
     ),
-  ]
-  return new Set(named.flatMap((name) => filesOf(posix.normalize(name), known)))
+  )
+  return new Set(paths.filter((path) => byManifest.has(path) || byCommand.some((name) => mayBe(name, path))))
 }
+
+/** A command may go to a folder first, or name the whole path on its machine. */
+const mayBe = (name: string, path: string): boolean =>
+  path === name || name.endsWith(`/${path}`) || path.endsWith(`/${name}`)
 
 /** Whatever could be a path, between what shells take for a separator. */
 const namesIn = (command: string): string[] =>
-  command.split(/[\s"'`;|&()<>=,$]+/).filter((word) => word !== '' && word.length <= 1_000)
+  command
+    .split(/[\s"'`;|&()<>=,$]+/)
+    .filter((word) => word !== '' && word.length <= 1_000)
+    .map((word) => posix.normalize(word))
 
 /** Node finds a module without its ending. */
-const ENDINGS = ['', '.js', '.cjs', '.mjs', '.ts', '.json', '/index.js', '/index.ts']
+const ENDINGS = ['', '.js', '.cjs', '.mjs', '.ts']
 
-const filesOf = (name: string, known: ReadonlySet<string>): string[] =>
-  ENDINGS.map((ending) => name + ending).filter((path) => known.has(path))
+/** Those that run before the app does: what starts, tests or checks it is the app itself. */
+const RUNS_BEFORE = /install|build|prepare|prepublish|pack|compile|bundle|deploy|release|update|autoload/i
 
 /** Of a manifest that is none, nothing. */
 function scriptsIn(text: string): string[] {
   try {
     const { scripts } = JSON.parse(text) as { scripts?: unknown }
     if (typeof scripts !== 'object' || scripts === null) return []
-    return Object.values(scripts)
-      .flat()
+    return Object.entries(scripts)
+      .flatMap(([name, script]: [string, unknown]) => (RUNS_BEFORE.test(name) ? [script].flat() : []))
       .filter((script): script is string => typeof script === 'string')
   } catch {
     return []

@@ -40,7 +40,11 @@ export async function prepareChange(
   { edits, rules }: { edits: readonly ProposalEdit[]; rules: ChangeRules },
 ): Promise<PreparedChange> {
   const { globs, allowed } = rules
-  refuseByPaths(edits, { globs, allowed, executed: await findExecuted(deps.db, orgId, base, rules) })
+  refuseByPaths(edits, {
+    globs,
+    allowed,
+    executed: await findExecuted(deps.db, orgId, base, { edits, rules }),
+  })
   const texts = await readTexts(deps.db, orgId, base, edits)
   const edited = await deps.sourceThread.edit(orgId, { edits, texts })
   if (edited === undefined) throw new ToolRefused('TOO_SLOW')
@@ -69,10 +73,12 @@ async function findExecuted(
   db: Handle,
   orgId: string,
   base: readonly ManifestEntry[],
-  { runnerCommands }: ChangeRules,
+  { edits, rules }: { readonly edits: readonly ProposalEdit[]; readonly rules: ChangeRules },
 ): Promise<ReadonlySet<string>> {
   const entries = base
     .filter(([path, , bytes]) => isManifest(path) && bytes <= MANIFESTS.bytes)
+    // That of the root first.
+    .toSorted(([a], [b]) => a.split('/').length - b.split('/').length)
     .slice(0, MANIFESTS.count)
   const blobs = await readBlobs(
     db,
@@ -81,8 +87,8 @@ async function findExecuted(
   )
   const manifests = entries.map(([path, sha256]) => ({ path, text: blobs.get(sha256)?.toString() ?? '' }))
   return executedFiles(
-    base.map(([path]) => path),
-    runnerCommands,
+    [...new Set([...base.map(([path]) => path), ...edits.map(({ path }) => path)])],
+    rules.runnerCommands,
     manifests,
   )
 }
