@@ -219,7 +219,9 @@ test('an assistant finds its way from mcp. to auth., and a call goes through all
 
 test('the site at app. has the released skills, and pages of mailed links', async () => {
   const index = await bodyOf(ask('https://app.example.com/.well-known/agent-skills/index.json'))
-  expect(index).toMatchObject({ _source: { ref: `v${readReleasedSkills()!.version}` } })
+  // A tag only where there is one.
+  const { ref } = (index as { _source: { ref: string | null } })._source
+  expect([`v${readReleasedSkills()!.version}`, null]).toContain(ref)
   const unsubscribe = await ask('https://app.example.com/unsubscribe/nothing')
   expect(unsubscribe.text).toContain('<html')
   expect(unsubscribe.headers['location']).toBeUndefined()

@@ -28,6 +28,7 @@ import { createCheck, listCheckRuns, listChecks } from '../../src/contracts/chec
 import { listDeliveries } from '../../src/contracts/deliveries.ts'
 import { createDeployment, listDeployments } from '../../src/contracts/deployments.ts'
 import { listGrants, listOauthClients, listRegistrations } from '../../src/contracts/grants.ts'
+import { createGroup, listGroups } from '../../src/contracts/groups.ts'
 import {
   listIdentityLinks,
   listIdentityProviderClients,
@@ -237,6 +238,13 @@ const LISTS: Record<string, List> = {
     page: async (org, at) => {
       const { grants, next_cursor } = await org.owner.call(listGrants, at)
       return { ids: grants.map(({ id }) => id), next_cursor }
+    },
+  },
+  listGroups: {
+    add: (org) => org.owner.call(createGroup, { name: unique('group') }),
+    page: async (org, at) => {
+      const { groups, next_cursor } = await org.owner.call(listGroups, at)
+      return { ids: groups.map(({ id }) => id), next_cursor }
     },
   },
   listMachineAgents: {
@@ -612,7 +620,11 @@ const LISTS: Record<string, List> = {
 }
 
 test('every list of the table of operations is walked here', () => {
-  const lists = OPERATIONS.filter((op) => 'next_cursor' in op.output.shape).map(({ name }) => name)
+  // Rows of somebody's own table, which test/support/row-access.ts pages through.
+  const isOwnTable = (name: string) => name === 'previewDataSource'
+  const lists = OPERATIONS.filter((op) => 'next_cursor' in op.output.shape && !isOwnTable(op.name)).map(
+    ({ name }) => name,
+  )
   expect(Object.keys(LISTS).toSorted()).toEqual(lists.toSorted())
 })
 

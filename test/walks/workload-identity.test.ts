@@ -624,7 +624,7 @@ describe('the cluster', () => {
     expect((await operator.open(page)).words).toContain(reason)
     cluster.permissions.add('create tokenreviews')
     expect((await answerTo(await mint()))[0]).toBe(200)
-    expect(await readiness()).toEqual({ status: 'ready' })
+    expect(await readiness()).toEqual({ status: 'ready', work: 'listening' })
   })
 
   test('that lets us read no service account: whoever binds is told what to do', async () => {
@@ -637,7 +637,7 @@ describe('the cluster', () => {
     expect((await readiness()).warnings?.join()).toMatch(/^service accounts cannot be bound: /)
     cluster.permissions.add('get serviceaccounts')
     expect(await codeOf(bind())).toBe('done')
-    expect(await readiness()).toEqual({ status: 'ready' })
+    expect(await readiness()).toEqual({ status: 'ready', work: 'listening' })
   })
 
   test('that does not answer whoever binds: told in words about that', async () => {
