@@ -14,6 +14,11 @@ const NARROWED_KINDS = {
   app_member: 'member of app',
   integration: 'switched-off integration',
   machine_agent_expiry: 'expiry of machine agent',
+  group: 'removed or renamed group',
+  group_member: 'member of group',
+  data_source_access: 'access column of data source',
+  maintenance: 'maintenance settings',
+  app_maintenance: 'maintenance of app',
 } as const
 
 export type NarrowedKind = keyof typeof NARROWED_KINDS

@@ -318,6 +318,7 @@ export const MAINTENANCE = {
   cooldownHours: 24,
   tokenAllowance: 200_000,
   tokenAllowanceMax: 1_000_000_000,
+  protectedPathsMax: 100,
 }
 /** A run whose agent runner is not heard from for so long is lost; it calls several times in between. */
 export const MAINTENANCE_LEASE_SECONDS = 60

@@ -59,7 +59,7 @@ const settings = fields(
       .describe('Tokens of a day in UTC, for runs and judge checks together.'),
     protected_paths: z
       .array(Glob)
-      .max(100)
+      .max(MAINTENANCE.protectedPathsMax)
       .describe('Paths that no proposal may touch, beside those that are always protected.'),
     allowed_classes: z
       .array(z.enum(PROTECTED_CLASS_NAMES))

@@ -1,11 +1,16 @@
 /** Everything of an organization that can become less: how to make it, take of it, and give it again, and what it gives. */
-import { and, eq, type SQL } from 'drizzle-orm'
+import { and, eq, sql, type SQL } from 'drizzle-orm'
 import type { PgTable } from 'drizzle-orm/pg-core'
+import { expect } from 'vitest'
 import {
+  appMaintenance,
   appMembers,
   dataSources,
+  groupMembers,
+  groups,
   integrations,
   machineAgents,
+  maintenanceSettings,
   memberships,
   organizationClientBlocks,
   organizationIdentityProviders,
@@ -14,20 +19,37 @@ import {
   platformOauthClients,
 } from '../../db/schema.ts'
 import { createApp, setAppMember } from '../../src/contracts/apps.ts'
-import { setDataSourceExposure, setDataSourceState } from '../../src/contracts/data-sources.ts'
-import type { NarrowedKind } from '../../src/contracts/endings.ts'
+import { listAudit } from '../../src/contracts/audit.ts'
+import {
+  saveSearchConfiguration,
+  setDataSourceExposure,
+  setDataSourceState,
+} from '../../src/contracts/data-sources.ts'
+import { ENDED_KINDS, type NarrowedKind } from '../../src/contracts/endings.ts'
 import { blockOauthClient, narrowGrant, setOauthClientActive } from '../../src/contracts/grants.ts'
+import {
+  addGroupMember,
+  createGroup,
+  removeGroup,
+  removeGroupMember,
+  renameGroup,
+} from '../../src/contracts/groups.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import { updateIdentityProvider } from '../../src/contracts/identity-provider.ts'
 import { updateIntegration } from '../../src/contracts/integrations.ts'
 import { updateMachineAgent } from '../../src/contracts/machine-agents.ts'
+import { updateAppMaintenance, updateMaintenanceSettings } from '../../src/contracts/maintenance.ts'
 import { changeMemberRole } from '../../src/contracts/members.ts'
 import { updateOrganization } from '../../src/contracts/organizations.ts'
+import { PROTECTED_CLASS_NAMES } from '../../src/contracts/protected-classes.ts'
+import { endLost, type Ending } from '../../src/cores/endings/index.ts'
+import { addEndingKeeper } from '../../src/cores/record-ending.ts'
 import { newAssistant, preRegistered, type ListeningSystem } from './assistant.ts'
-import { insertSource } from './data-sources.ts'
+import { configurationOf, entry, insertSource, makeSource } from './data-sources.ts'
 import { makeMachineAgent } from './machine-agents.ts'
-import { makeMember, unique, type Org } from './make.ts'
-import { OPERATOR_TOKEN } from './system.ts'
+import { makeMaintainedApp, turnOn } from './maintenance.ts'
+import { makeMember, makeOrganization, unique, type Org } from './make.ts'
+import { OPERATOR_TOKEN, type TestSystem } from './system.ts'
 
 type Row = Record<string, unknown>
 
@@ -42,8 +64,10 @@ type Narrowing = {
 }
 
 type Kind = NarrowedKind | 'grant_narrowed' | 'identity_provider'
+type Make<System extends TestSystem> = (system: System, org: Org) => Promise<Narrowing>
 
-export const NARROWINGS: { readonly [K in Kind]: (system: ListeningSystem, org: Org) => Promise<Narrowing> } =
+/** All but the access column of a data source, which only a system with databases can set. */
+export const NARROWINGS: { readonly [K in Exclude<Kind, 'data_source_access'>]: Make<ListeningSystem> } =
   {
     async role(system, org) {
       const { userId } = await makeMember(system, org, 'admin')
@@ -153,6 +177,75 @@ export const NARROWINGS: { readonly [K in Kind]: (system: ListeningSystem, org: 
         ...row(system, machineAgents, eq(machineAgents.id, id), { expiresAt: long }),
       }
     },
+    async group(system, org) {
+      const [name, renamed] = [unique('group'), unique('group')]
+      const { id: group_id } = await org.owner.call(createGroup, { name })
+      const set = (to: string) => () => org.owner.call(renameGroup, { group_id, name: to })
+      return {
+        narrow: set(renamed),
+        widen: set(name),
+        ...row(system, groups, eq(groups.id, group_id), { name }),
+      }
+    },
+    async group_member(system, org) {
+      const { id: group_id } = await org.owner.call(createGroup, { name: unique('group') })
+      const [person, agent] = [await makeMember(system, org, 'viewer'), await makeMachineAgent(org.owner)]
+      const ids = [person.userId, agent.id]
+      const forEach = (operation: typeof addGroupMember | typeof removeGroupMember) => async () => {
+        for (const member_id of ids) await org.owner.call(operation, { group_id, member_id })
+      }
+      await forEach(addGroupMember)()
+      const of = eq(groupMembers.groupId, group_id)
+      const stored = await system.db.select().from(groupMembers).where(of)
+      return {
+        narrow: forEach(removeGroupMember),
+        widen: forEach(addGroupMember),
+        read: async () => ({ members: (await system.db.select().from(groupMembers).where(of)).length }),
+        lose: () => system.db.insert(groupMembers).values(stored),
+      }
+    },
+    async maintenance(system, org) {
+      const call = system.as({ token: org.owner.token, organization: org.id, entryPoint: 'console' })
+      const [allowed] = PROTECTED_CLASS_NAMES
+      await turnOn(org)
+      const app = await makeMaintainedApp(org)
+      const set = (input: { enabled: boolean; mcp_decisions: 'direct' | 'link'; paths: string[] }) => {
+        const { paths: protected_paths, ...rest } = input
+        const allowed_classes = input.enabled ? [allowed] : []
+        return call(updateMaintenanceSettings, { org_id: org.id, ...rest, protected_paths, allowed_classes })
+      }
+      const most = { enabled: true, mcp_decisions: 'direct', paths: ['a/**'] } as const
+      await set({ ...most, paths: ['a/**'] })
+      const settings = row(system, maintenanceSettings, eq(maintenanceSettings.orgId, org.id), {
+        enabled: true,
+        mcpDecisions: 'direct',
+        allowedClasses: [allowed],
+        protectedPaths: ['a/**'],
+      })
+      const ofApp = row(system, appMaintenance, eq(appMaintenance.appId, app.id), { enabled: true })
+      return {
+        narrow: () => set({ enabled: false, mcp_decisions: 'link', paths: ['b/**', 'a/**'] }),
+        async widen() {
+          await set({ ...most, paths: ['a/**'] })
+          await call(updateAppMaintenance, { alias: app.alias, enabled: true })
+        },
+        read: async () => ({ ...(await settings.read()), app: await ofApp.read() }),
+        async lose() {
+          await settings.lose()
+          await ofApp.lose()
+        },
+      }
+    },
+    async app_maintenance(system, org) {
+      await turnOn(org)
+      const { id, alias } = await makeMaintainedApp(org)
+      const set = (enabled: boolean) => () => org.owner.call(updateAppMaintenance, { alias, enabled })
+      return {
+        narrow: set(false),
+        widen: set(true),
+        ...row(system, appMaintenance, eq(appMaintenance.appId, id), { enabled: true }),
+      }
+    },
     async grant_narrowed(system, org) {
       const { id: source } = await insertSource(system, org, { enabled: true, exposed: true })
       const { grantId } = await newAssistant(system, await preRegistered(system)).connect(org.owner)
@@ -196,8 +289,92 @@ export const NARROWINGS: { readonly [K in Kind]: (system: ListeningSystem, org: 
     },
   }
 
+/** Of a group the other way to be less. */
+export const removedGroup: Make<TestSystem> = async ({ db }, org) => {
+  const { id: group_id } = await org.owner.call(createGroup, { name: unique('group') })
+  await org.owner.call(addGroupMember, { group_id, member_id: org.owner.userId })
+  const [isIt, isOfIt] = [eq(groups.id, group_id), eq(groupMembers.groupId, group_id)]
+  const read = async () => ({
+    groups: await db.select().from(groups).where(isIt),
+    members: await db.select().from(groupMembers).where(isOfIt),
+  })
+  const before = await read()
+  return {
+    narrow: () => org.owner.call(removeGroup, { group_id }),
+    widen: null,
+    read,
+    async lose() {
+      await db.insert(groups).values(before.groups)
+      await db.insert(groupMembers).values(before.members)
+    },
+  }
+}
+
+export const setAccessColumn: Make<TestSystem> = async (system, org) => {
+  const configuration = configurationOf([entry('notes')])
+  const { id: source_id } = await makeSource(org, {
+    name: unique('access').replaceAll('-', '_'),
+    sql: `create table notes (id text primary key, title text, embedding vector(3), seen_by text[])`,
+    configuration,
+  })
+  const set = (access_column: string | null) => () =>
+    org.owner.call(saveSearchConfiguration, { source_id, ...configuration, access_column })
+  await set(null)()
+  const of = eq(dataSources.id, source_id)
+  const [before] = await system.db.select().from(dataSources).where(of)
+  return {
+    narrow: set('seen_by'),
+    widen: set(null),
+    ...row(system, dataSources, of, { configuration: before!.configuration }),
+  }
+}
+
+/** What became less stays less when the database has lost that, until somebody gives it again; and of others nothing changes. */
+export async function expectStaysLess<System extends TestSystem>(
+  system: System,
+  kind: Kind,
+  make: Make<System>,
+): Promise<void> {
+  const [mine, theirs] = [await makeOrganization(system), await makeOrganization(system)]
+  const [one, two] = [await make(system, mine), await make(system, theirs)]
+  const before = { one: await one.read(), two: await two.read() }
+  const kept: Ending[] = []
+  const leave = addEndingKeeper(system.db, {
+    async committing(endings) {
+      kept.push(...endings)
+      return async () => {}
+    },
+  })
+  await one.narrow()
+  leave()
+  const narrowed = await one.read()
+  expect(narrowed).not.toEqual(before.one)
+  const end = () => endLost({ db: system.db, clock: () => system.clock.now() }, kept)
+  // The database has it, and so nothing is done again.
+  expect(await end()).toBe(0)
+
+  await one.lose()
+  // Those of this kind were changed for the first time by what is lost.
+  await system.db.execute(sql`delete from installation_facts where name like ${`right:${kind}:%`}`)
+  expect(await one.read()).toEqual(before.one)
+  expect(await end()).toBeGreaterThan(0)
+  expect(await one.read()).toEqual(narrowed)
+  const trail = async (of: Org) =>
+    (await of.owner.call(listAudit, { org_id: of.id, action: 'access.ended_again' })).audit
+  const found = await trail(mine)
+  expect(found.map(({ subject }) => subject)).toContainEqual(expect.stringContaining(ENDED_KINDS[kind]))
+  expect(await end()).toBe(0)
+  expect([await two.read(), await trail(theirs)]).toEqual([before.two, []])
+
+  if (!one.widen) return
+  await one.widen()
+  expect(await end()).toBe(0)
+  expect(await one.read()).toEqual(before.one)
+  expect(await trail(mine)).toEqual(found)
+}
+
 function row(
-  { db }: ListeningSystem,
+  { db }: TestSystem,
   table: PgTable,
   where: SQL | undefined,
   before: Row,

@@ -21,8 +21,8 @@ import {
 } from '../../src/contracts/apps.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import { createCheck } from '../../src/contracts/checks.ts'
-import { setDataSourceExposure } from '../../src/contracts/data-sources.ts'
-import { ENDED_KINDS } from '../../src/contracts/endings.ts'
+import { setDataSourceExposure, showDataSource } from '../../src/contracts/data-sources.ts'
+import type { NarrowedKind } from '../../src/contracts/endings.ts'
 import { blockOauthClient } from '../../src/contracts/grants.ts'
 import { addGroupMember, createGroup, showGroup } from '../../src/contracts/groups.ts'
 import { makeId } from '../../src/contracts/ids.ts'
@@ -85,7 +85,7 @@ import {
   type Org,
   type Person,
 } from '../support/make.ts'
-import { NARROWINGS } from '../support/narrowings.ts'
+import { expectStaysLess, NARROWINGS, removedGroup } from '../support/narrowings.ts'
 import { OPERATOR_TOKEN } from '../support/system.ts'
 import { TABLE_ENDINGS, type EndingTable } from '../support/table-endings.ts'
 
@@ -208,47 +208,43 @@ describe('every table is declared, and what is declared to end with a membership
 describe('what became less stays less when the database has lost that, until somebody gives it again', () => {
   const kinds = Object.keys(NARROWINGS) as (keyof typeof NARROWINGS)[]
 
-  test.each(kinds)('%s', async (kind) => {
-    const [mine, theirs] = [await makeOrganization(system), await makeOrganization(system)]
-    const [one, two] = [await NARROWINGS[kind](system, mine), await NARROWINGS[kind](system, theirs)]
-    const before = { one: await one.read(), two: await two.read() }
-    const kept: Ending[] = []
-    const leave = addEndingKeeper(system.db, {
-      async committing(endings) {
-        kept.push(...endings)
-        return async () => {}
-      },
-    })
-    await one.narrow()
-    leave()
-    const narrowed = await one.read()
-    expect(narrowed).not.toEqual(before.one)
-    const end = () => endLost({ db: system.db, clock: () => system.clock.now() }, kept)
-    // The database has it, and so nothing is done again.
-    expect(await end()).toBe(0)
+  test.each(kinds)('%s', (kind) => expectStaysLess(system, kind, NARROWINGS[kind]))
 
-    await one.lose()
-    await loseVersions(kind)
-    expect(await one.read()).toEqual(before.one)
-    expect(await end()).toBeGreaterThan(0)
-    expect(await one.read()).toEqual(narrowed)
-    const trail = async (of: Org) =>
-      (await of.owner.call(listAudit, { org_id: of.id, action: 'access.ended_again' })).audit
-    const found = await trail(mine)
-    expect(found.map(({ subject }) => subject)).toContainEqual(expect.stringContaining(ENDED_KINDS[kind]))
-    expect(await end()).toBe(0)
-    expect([await two.read(), await trail(theirs)]).toEqual([before.two, []])
+  test('a group that was removed', () => expectStaysLess(system, 'group', removedGroup))
 
-    if (!one.widen) return
-    await one.widen()
-    expect(await end()).toBe(0)
-    expect(await one.read()).toEqual(before.one)
-    expect(await trail(mine)).toEqual(found)
+  const endAgain = (kind: NarrowedKind, id: string, to: Record<string, string>) =>
+    endLost({ db: system.db, clock: () => system.clock.now() }, [
+      { kind, id, orgId: org.id, to: { ...to, version: '7' } },
+    ])
+
+  test('a group whose new name another one has by then has neither', async () => {
+    const [before, taken] = [unique('group'), unique('group')]
+    const make = (name: string, by: Org = org) => by.owner.call(createGroup, { name })
+    const [group, another] = [await make(before), await make(taken.toUpperCase())]
+    const theirs = await make(before, other)
+    expect(await endAgain('group', group.id, { name: taken })).toBe(1)
+    const nameOf = async ({ id }: { id: string }, by: Org = org) =>
+      (await by.owner.call(showGroup, { group_id: id })).name
+    expect([await nameOf(group), await nameOf(another), await nameOf(theirs, other)]).toEqual([
+      group.id,
+      taken.toUpperCase(),
+      before,
+    ])
   })
 
-  /** Those of this kind were changed for the first time by what is lost. */
-  const loseVersions = (kind: string) =>
-    system.db.execute(sql`delete from installation_facts where name like ${`right:${kind}:%`}`)
+  test('a data source that has lost its whole configuration is hidden, and what has none of its rows stays', async () => {
+    const exposed = { enabled: true, exposed: true }
+    const [mine, theirs] = [
+      await insertSource(system, org, exposed),
+      await insertSource(system, other, exposed),
+    ]
+    expect(await endAgain('data_source_access', mine.id, { column: 'seen_by' })).toBe(1)
+    // It is not one of this organization.
+    expect(await endAgain('data_source_access', theirs.id, { column: 'seen_by' })).toBe(0)
+    const isExposed = async (by: Org, { id }: { id: string }) =>
+      (await by.owner.call(showDataSource, { source_id: id })).exposed
+    expect([await isExposed(org, mine), await isExposed(other, theirs)]).toEqual([false, true])
+  })
 })
 
 describe('endings of which nobody knows whether they are done', () => {

@@ -31,6 +31,7 @@ import {
   type SystemWithDatabases,
 } from '../support/data-sources.ts'
 import { makeMember, makeOrganization, type Org, type Person } from '../support/make.ts'
+import { expectStaysLess, setAccessColumn } from '../support/narrowings.ts'
 import {
   askAll,
   fetchAll,
@@ -294,3 +295,6 @@ describe('the access column', () => {
     })
   })
 })
+
+test('an access column that was set is set again when the database has lost that', () =>
+  expectStaysLess(system, 'data_source_access', setAccessColumn))

@@ -5,7 +5,13 @@ export { enforceTenantLimits } from './enforce-tenant-limits.ts'
 export type { AttachedDatabases, ManagedDatabases, Queries, SourceConnections } from './managed-databases.ts'
 export { isOverDiskQuota, requireDiskQuota } from './disk-quota.ts'
 export { readWithOwnLogin, writeToDatabase, writeWithOwnLogin } from './write-to-database.ts'
-export { narrowSourceAgain, recordSourceChange } from './source-rights.ts'
+export {
+  accessColumnOf,
+  narrowSourceAgain,
+  recordAccessChange,
+  recordSourceChange,
+  setAccessAgain,
+} from './source-rights.ts'
 export type { TenantDeps, TenantServer } from './tenants.ts'
 export {
   findSource,

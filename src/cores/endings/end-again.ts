@@ -18,7 +18,7 @@ import { ENDED_KINDS, type EndedKind, type NarrowedKind } from '../../contracts/
 import { revokeApiTokens } from '../api-tokens/index.ts'
 import { narrowAppMemberAgain } from '../apps/index.ts'
 import { endSessions, revokeInvitations } from '../credentials/index.ts'
-import { narrowSourceAgain } from '../databases/index.ts'
+import { narrowSourceAgain, setAccessAgain } from '../databases/index.ts'
 import type { Clock } from '../dependencies.ts'
 import {
   blockClientAgain,
@@ -27,9 +27,11 @@ import {
   switchOffAgain,
   type EndReason,
 } from '../grants/index.ts'
+import { narrowGroupAgain, removeGroupMemberAgain } from '../groups/index.ts'
 import { pauseProviderAgain } from '../identity-provider/index.ts'
 import { KEY_EPOCH_FACT } from '../key-epoch.ts'
 import { endMachineAgent, revokeCredentials, shortenAgain } from '../machine-agents/index.ts'
+import { narrowMaintenanceAgain, turnAppOffAgain } from '../maintenance/index.ts'
 import { turnOffAgain } from '../notifications/index.ts'
 import { endMemberships, lowerRoleAgain, turnOffSwitchesAgain } from '../organizations/index.ts'
 import { endingsIn, recordEnding, type EndedRow, type Ending } from '../record-ending.ts'
@@ -173,6 +175,11 @@ const END_AGAIN: { readonly [Kind in EndedKind]: EndAgain } = {
   app_member: narrowedAgain('app_member', narrowAppMemberAgain),
   integration: narrowedAgain('integration', turnOffAgain),
   machine_agent_expiry: narrowedAgain('machine_agent_expiry', shortenAgain),
+  group: narrowedAgain('group', narrowGroupAgain),
+  group_member: narrowedAgain('group_member', removeGroupMemberAgain),
+  data_source_access: narrowedAgain('data_source_access', setAccessAgain),
+  maintenance: narrowedAgain('maintenance', narrowMaintenanceAgain),
+  app_maintenance: narrowedAgain('app_maintenance', turnAppOffAgain),
 }
 
 /** Only what the database does not know of: it may have been given again since. */

@@ -3,9 +3,10 @@ import { groupMembers } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
 import { GROUP_MEMBERS_MAX } from '../../contracts/limits.ts'
 import type { WithDirectory } from '../directory/index.ts'
+import { recordWidening } from '../right-versions.ts'
 import { write, type Verb } from '../verb.ts'
 import { findGroupMember, presentGroupMember } from './group-members.ts'
-import { countStored, lockGroup } from './group-rows.ts'
+import { countStored, groupMemberRight, lockGroup } from './group-rows.ts'
 
 export const addGroupMember: Verb<'addGroupMember', WithDirectory> = write(
   { author: 'admin', audit: 'group.member_added' },
@@ -39,6 +40,7 @@ export const addGroupMember: Verb<'addGroupMember', WithDirectory> = write(
           target: [groupMembers.orgId, groupMembers.groupId, groupMembers.userId],
           set: { membershipId, addedAt },
         })
+      await recordWidening(tx, 'group_member', groupMemberRight(orgId, group_id, found.id))
       await audit('group.member_added', `${group.name}: ${found.email ?? found.name}`)
     }
     return presentGroupMember({ ...found, addedAt })

@@ -24,6 +24,18 @@ export async function lockGroup(tx: Transaction, orgId: string, id: string): Pro
   return group
 }
 
+/** With everybody's place in it. */
+export async function deleteGroup(tx: Transaction, { orgId, id }: GroupRow): Promise<void> {
+  await tx.delete(groupMembers).where(and(eq(groupMembers.orgId, orgId), eq(groupMembers.groupId, id)))
+  await tx.delete(groups).where(isGroup(orgId, id))
+}
+
+/** The place of a member, or of a machine agent, in a group. */
+export const groupMemberRight = (orgId: string, groupId: string, memberId: string) => ({
+  id: `${groupId} ${memberId}`,
+  orgId,
+})
+
 export const presentGroup = ({ id, name, createdAt }: GroupRow, members: number) => ({
   id,
   name,

@@ -1,3 +1,4 @@
 /** What the groups core exports. */
+export { narrowGroupAgain, removeGroupMemberAgain } from './narrow-again.ts'
 export { readGroupNames } from './read-group-names.ts'
 export { findGroupMember, type FoundMember } from './group-members.ts'

@@ -2,9 +2,10 @@ import { and, eq } from '../../../db/drizzle.ts'
 import { groupMembers } from '../../../db/schema.ts'
 import { notFound } from '../../contracts/errors.ts'
 import type { WithDirectory } from '../directory/index.ts'
+import { recordNarrowing } from '../right-versions.ts'
 import { write, type Verb } from '../verb.ts'
 import { readGroupMembers } from './group-members.ts'
-import { lockGroup } from './group-rows.ts'
+import { groupMemberRight, lockGroup } from './group-rows.ts'
 
 export const removeGroupMember: Verb<'removeGroupMember', WithDirectory> = write(
   { author: 'admin', audit: 'group.member_removed' },
@@ -19,6 +20,7 @@ export const removeGroupMember: Verb<'removeGroupMember', WithDirectory> = write
     await tx
       .delete(groupMembers)
       .where(and(eq(groupMembers.orgId, orgId), eq(groupMembers.groupId, group_id), eq(column, found.id)))
+    await recordNarrowing(tx, 'group_member', groupMemberRight(orgId, group_id, found.id))
     await audit('group.member_removed', `${group.name}: ${found.email ?? found.name}`)
     return {}
   },

@@ -1,16 +1,13 @@
-import { and, eq } from '../../../db/drizzle.ts'
-import { groupMembers, groups } from '../../../db/schema.ts'
+import { recordNarrowing } from '../right-versions.ts'
 import { write, type Verb } from '../verb.ts'
-import { isGroup, lockGroup } from './group-rows.ts'
+import { deleteGroup, lockGroup } from './group-rows.ts'
 
 export const removeGroup: Verb<'removeGroup'> = write(
   { author: 'admin', audit: 'group.removed' },
   async ({ tx, orgId, audit }, { group_id }) => {
     const group = await lockGroup(tx, orgId, group_id)
-    await tx
-      .delete(groupMembers)
-      .where(and(eq(groupMembers.orgId, orgId), eq(groupMembers.groupId, group_id)))
-    await tx.delete(groups).where(isGroup(orgId, group_id))
+    await deleteGroup(tx, group)
+    await recordNarrowing(tx, 'group', { id: group_id, orgId, to: { name: null } })
     await audit('group.removed', group.name)
     return {}
   },

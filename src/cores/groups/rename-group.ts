@@ -1,5 +1,6 @@
 import { groups } from '../../../db/schema.ts'
 import type { WithDirectory } from '../directory/index.ts'
+import { recordNarrowing } from '../right-versions.ts'
 import { write, type Verb } from '../verb.ts'
 import { readGroupMembers } from './group-members.ts'
 import { isGroup, lockGroup, presentGroup, TAKEN } from './group-rows.ts'
@@ -10,6 +11,8 @@ export const renameGroup: Verb<'renameGroup', WithDirectory> = write(
     const group = await lockGroup(tx, orgId, group_id)
     if (group.name !== name) {
       await tx.update(groups).set({ name }).where(isGroup(orgId, group_id))
+      // Rows that name it as before are not for its members any more.
+      await recordNarrowing(tx, 'group', { id: group_id, orgId, to: { name } })
       await audit('group.renamed', `${group.name} to ${name}`)
     }
     const members = await readGroupMembers(directory, tx, orgId, [group_id])

@@ -1,5 +1,5 @@
 /** The settings of an organization and of an app, as the operations find and return them. */
-import type { Handle } from '../../../db/connect.ts'
+import type { Handle, Transaction } from '../../../db/connect.ts'
 import { and, eq } from '../../../db/drizzle.ts'
 import { appMaintenance, maintenanceSettings } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
@@ -44,6 +44,15 @@ export async function lockSettings(
     .where(eq(maintenanceSettings.orgId, orgId))
     .for(strength)
   return row ?? defaults(orgId)
+}
+
+/** The row itself is what two first changes wait for. */
+export async function lockOrCreateSettings(tx: Transaction, orgId: string): Promise<Settings> {
+  await tx
+    .insert(maintenanceSettings)
+    .values(await readSettings(tx, orgId))
+    .onConflictDoNothing()
+  return lockSettings(tx, orgId, 'update')
 }
 
 const isApp = ({ orgId, id }: { orgId: string; id: string }) =>

@@ -3,6 +3,7 @@ import { appLeases, appMaintenance } from '../../../db/schema.ts'
 import type { App } from '../apps/index.ts'
 import type { Clock } from '../dependencies.ts'
 import type { WithDirectory } from '../directory/index.ts'
+import { recordNarrowing, recordWidening } from '../right-versions.ts'
 import { write, type Verb } from '../verb.ts'
 import { presentAppMaintenance } from './app-maintenance.ts'
 import { stopRuns } from './end-run.ts'
@@ -19,6 +20,10 @@ export const updateAppMaintenance: Verb<'updateAppMaintenance', WithDirectory> =
     const wasEnabled = (await lockSwitch(tx, found.app, 'update'))?.enabled ?? false
     if (enabled !== wasEnabled) {
       await setSwitch(tx, clock, found.app, enabled)
+      const right = { id: found.app.id, orgId }
+      await (enabled
+        ? recordWidening(tx, 'app_maintenance', right)
+        : recordNarrowing(tx, 'app_maintenance', right))
       await recordChange(tx, clock, member, found.app.id)
       await audit(enabled ? 'maintenance.app_switched_on' : 'maintenance.app_switched_off', alias)
     }

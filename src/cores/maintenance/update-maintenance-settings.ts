@@ -2,7 +2,7 @@
 import type { Transaction } from '../../../db/connect.ts'
 import { and, eq } from '../../../db/drizzle.ts'
 import { notify } from '../../../db/listen.ts'
-import { appMaintenance, maintenanceRuns, maintenanceSettings } from '../../../db/schema.ts'
+import { maintenanceRuns, maintenanceSettings } from '../../../db/schema.ts'
 import type { AuditAction } from '../../contracts/audit.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import type { Handler } from '../../contracts/operations.ts'
@@ -11,13 +11,12 @@ import type { Clock } from '../dependencies.ts'
 import { requireRole, type MemberPrincipal } from '../principal.ts'
 import { nextDueAt, problemsWithCron } from '../schedule.ts'
 import { write, type Verb } from '../verb.ts'
-import { stopRuns } from './end-run.ts'
+import { recordRightsChange, turnAppsOff } from './maintenance-rights.ts'
 import { recordChange } from './record-change.ts'
 import { presentSettings } from './show-maintenance-settings.ts'
 import {
-  lockSettings,
+  lockOrCreateSettings,
   nextSlotAfter,
-  readSettings,
   type Settings,
   type WithMaintenanceModels,
 } from './settings-rows.ts'
@@ -25,7 +24,7 @@ import {
 export const updateMaintenanceSettings: Verb<'updateMaintenanceSettings', WithMaintenanceModels> = write(
   { author: 'admin' },
   async ({ tx, clock, member, orgId, maintenanceModels }, input) => {
-    const before = await lockOrCreate(tx, orgId)
+    const before = await lockOrCreateSettings(tx, orgId)
     const now = clock()
     const after = withNextSlot(before, merge(before, input), now)
     if (after.mcpDecisions !== before.mcpDecisions) requireOwnerInConsole(member)
@@ -37,20 +36,12 @@ export const updateMaintenanceSettings: Verb<'updateMaintenanceSettings', WithMa
     await notify(tx, 'schedules')
     if (before.enabled && !after.enabled) await turnAppsOff(tx, clock, after.orgId)
     else if (after.model !== before.model) await changeWaiting(tx, after)
+    await recordRightsChange(tx, before, after)
     await recordChanges(tx, clock, member, before, after)
     if (decidesRuns(before, after)) await recordChange(tx, clock, member, null)
     return presentSettings(tx, after, { maintenanceModels, clock, userId: member.userId })
   },
 )
-
-/** The row itself is what two first changes wait for. */
-async function lockOrCreate(tx: Transaction, orgId: string): Promise<Settings> {
-  await tx
-    .insert(maintenanceSettings)
-    .values(await readSettings(tx, orgId))
-    .onConflictDoNothing()
-  return lockSettings(tx, orgId, 'update')
-}
 
 type Changes = Parameters<Handler<'updateMaintenanceSettings'>>[1]
 
@@ -135,14 +126,6 @@ async function changeWaiting(tx: Transaction, { orgId, model }: Settings): Promi
     .set({ model })
     .where(and(eq(maintenanceRuns.orgId, orgId), eq(maintenanceRuns.status, 'queued')))
   await notify(tx, 'maintenance')
-}
-
-async function turnAppsOff(tx: Transaction, clock: Clock, orgId: string): Promise<void> {
-  await tx
-    .update(appMaintenance)
-    .set({ enabled: false, changedAt: clock() })
-    .where(and(eq(appMaintenance.orgId, orgId), eq(appMaintenance.enabled, true)))
-  await stopRuns(tx, clock, { orgId, reason: 'ORGANIZATION_SWITCHED_OFF' })
 }
 
 /** When a run is made, by what, with how much, and what it may propose. */

@@ -4,7 +4,7 @@ import { and, eq, isNull } from '../../../db/drizzle.ts'
 import { dataSources } from '../../../db/schema.ts'
 import { SearchConfiguration } from '../../contracts/data-sources.ts'
 import { recordAudit, type AuditActor } from '../record-audit.ts'
-import { openSource, sourceIdOf } from '../databases/index.ts'
+import { openSource, recordAccessChange, sourceIdOf } from '../databases/index.ts'
 import { withTransaction } from '../transaction.ts'
 import { tryConfiguration, type ConfigurationDeps } from './check-against-database.ts'
 import { forgetHealth } from './source-health.ts'
@@ -53,6 +53,7 @@ export async function addToConfiguration(
         .where(and(eq(dataSources.orgId, orgId), eq(dataSources.id, id), isAsRead))
         .returning({ id: dataSources.id })
       if (updated.length === 0) return false
+      await recordAccessChange(tx, row, { configuration })
       await forgetHealth(tx, row)
       await recordAudit(tx, deps.clock, actor, {
         orgId,

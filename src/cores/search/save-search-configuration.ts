@@ -5,7 +5,15 @@ import { and, eq } from '../../../db/drizzle.ts'
 import type { SearchConfiguration } from '../../contracts/data-sources.ts'
 import { DOCUMENTS_TABLE } from '../../contracts/documents.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
-import { findSource, presentSource, openSource, sourceIdOf, type SourceRow } from '../databases/index.ts'
+import {
+  accessColumnOf,
+  findSource,
+  openSource,
+  presentSource,
+  recordAccessChange,
+  sourceIdOf,
+  type SourceRow,
+} from '../databases/index.ts'
 import type { Clock } from '../dependencies.ts'
 import { lockAuthor } from '../lock-author.ts'
 import { requireRole, type MemberPrincipal } from '../principal.ts'
@@ -45,6 +53,7 @@ export const saveSearchConfiguration: Verb<'saveSearchConfiguration', Configurat
         .where(and(eq(dataSources.orgId, orgId), eq(dataSources.id, row.id)))
         .returning()
       if (!updated) throw notFound()
+      await recordAccessChange(tx, before, updated)
       await forgetHealth(tx, row)
       const subject = sourceIdOf(row.name)
       await audit('data_source.configured', subject)
@@ -73,9 +82,6 @@ function requireOwnTables({ documents }: SourceRow, { connection_config }: Searc
     ),
   })
 }
-
-const accessColumnOf = ({ configuration }: Pick<SourceRow, 'configuration'>): string | null =>
-  configuration?.access_column ?? null
 
 /** A save replaces everything else that it leaves out. Who sees which rows must not be lost by leaving it out. */
 function changesAccess(before: SourceRow, { access_column }: SearchConfiguration): boolean {
