@@ -14,7 +14,9 @@ import { readMigrations } from '../../db/read-migrations.ts'
 import { createAppToken, revokeAppToken, rotateAppToken } from '../../src/contracts/app-tokens.ts'
 import { createApp } from '../../src/contracts/apps.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
+import { notFound } from '../../src/contracts/errors.ts'
 import { blockOauthClient, revokeGrant } from '../../src/contracts/grants.ts'
+import { addGroupMember, createGroup, removeGroupMember, showGroup } from '../../src/contracts/groups.ts'
 import { changeMemberRole, removeMember } from '../../src/contracts/members.ts'
 import { pushLogs } from '../../src/contracts/logs.ts'
 import { changePassword, whoAmI } from '../../src/contracts/people.ts'
@@ -116,6 +118,8 @@ async function furnish(system: ListeningProcess) {
   ]
   const alias = unique('shop')
   await org.owner.call(createApp, { alias, name: 'Shop' })
+  const { id: group_id } = await org.owner.call(createGroup, { name: 'board' })
+  await org.owner.call(addGroupMember, { group_id, member_id: signer.userId })
   const appToken = (name: string) => org.owner.call(createAppToken, { alias, name, scope: 'apps:report' })
   const [session, token, rotated, app, rotatedApp] = [
     await signedIn(system, signer.email),
@@ -160,6 +164,11 @@ async function furnish(system: ListeningProcess) {
     loweredRole: await statusOf(
       at.as({ token: lowered.token, organization: org.id })(listAudit, { org_id: org.id }),
     ),
+    groupMember: await statusOf(
+      at
+        .as({ token: org.owner.token, organization: org.id })(showGroup, { group_id })
+        .then(({ members }) => (members.length > 0 ? members : Promise.reject(notFound()))),
+    ),
     tokenOfMember: await as(theirs.token, at),
     password: await statusOf(at.as()(signInWithPassword, { email: changer.email, password: PASSWORD })),
   })
@@ -172,6 +181,7 @@ async function furnish(system: ListeningProcess) {
     await owner(revokeGrant, { grant_id: grant.grantId })
     await owner(removeMember, { org_id: org.id, user_id: leaver.userId })
     await owner(changeMemberRole, { org_id: org.id, user_id: lowered.userId, role: 'viewer' })
+    await owner(removeGroupMember, { group_id, member_id: signer.userId })
     await owner(blockOauthClient, { client_id: blocked.clientId, blocked: true })
     const change = { current_password: PASSWORD, new_password: newPassword, end_api_tokens: false }
     await by.as({ token: changer.token })(changePassword, change)

@@ -1,5 +1,5 @@
 /** Rights that end: with the membership, with the role, with the token they were made with; and none comes back. */
-import { and, eq, isNull, sql } from 'drizzle-orm'
+import { and, eq, isNull } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { connect, type Connection, type Server } from '../../db/connect.ts'
 import {
@@ -19,7 +19,6 @@ import {
   setAppMember,
   showApp,
 } from '../../src/contracts/apps.ts'
-import { listAudit } from '../../src/contracts/audit.ts'
 import { createCheck } from '../../src/contracts/checks.ts'
 import { setDataSourceExposure, showDataSource } from '../../src/contracts/data-sources.ts'
 import type { NarrowedKind } from '../../src/contracts/endings.ts'
@@ -62,7 +61,7 @@ import {
   type Ending,
   type EndingsJournal,
 } from '../../src/cores/endings/index.ts'
-import { addEndingKeeper, endingKeepersOf } from '../../src/cores/record-ending.ts'
+import { endingKeepersOf } from '../../src/cores/record-ending.ts'
 import { signInWithProvider } from '../../src/cores/identity/index.ts'
 import {
   newAssistant,
@@ -232,7 +231,7 @@ describe('what became less stays less when the database has lost that, until som
     ])
   })
 
-  test('a data source that has lost its whole configuration is hidden, and what has none of its rows stays', async () => {
+  test('a data source that has lost its whole configuration is hidden', async () => {
     const exposed = { enabled: true, exposed: true }
     const [mine, theirs] = [
       await insertSource(system, org, exposed),

@@ -14,7 +14,8 @@ type Rights = Pick<Settings, 'enabled' | 'mcpDecisions' | 'allowedClasses' | 'pr
 
 export async function recordRightsChange(tx: Transaction, before: Settings, after: Settings): Promise<void> {
   const right = { id: before.orgId, orgId: before.orgId }
-  if (withoutMore(before, after)) await recordNarrowing(tx, 'maintenance', { ...right, to: writeRights(after) })
+  if (withoutMore(before, after))
+    await recordNarrowing(tx, 'maintenance', { ...right, to: writeRights(after) })
   else if (withoutMore(after, before)) await recordWidening(tx, 'maintenance', right)
 }
 
