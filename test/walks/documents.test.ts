@@ -24,6 +24,7 @@ import { DOCUMENT_MAX_BYTES, DOCUMENTS_MAX, DOCUMENTS_SYNC_IDLE_SECONDS } from '
 import { cancelLoad, createLoad, showLoad, startLoad, uploadLoadPart } from '../../src/contracts/loads.ts'
 import { writeToDatabase, type Queries } from '../../src/cores/databases/index.ts'
 import { takeLoadStep } from '../../src/cores/loads/index.ts'
+import { addEndingKeeper, type Ending } from '../../src/cores/record-ending.ts'
 import { startWithDatabases, type SystemWithDatabases } from '../support/data-sources.ts'
 import { contentOf, listOf, syncFiles, uploadMissing, type Files } from '../support/documents.ts'
 import { announced, never, startFile, takeLoadSteps } from '../support/loads.ts'
@@ -34,6 +35,8 @@ let org: Org
 let other: Org
 /** One for all tests: a database takes longer to be made than everything else here. */
 let name: string
+/** What making it told the keepers of endings. */
+const kept: Ending[] = []
 
 beforeAll(async () => {
   system = await startWithDatabases()
@@ -41,7 +44,14 @@ beforeAll(async () => {
   other = await makeOrganization(system)
   name = unique('docs').replaceAll('-', '_')
   const source_id = `db_${name}`
+  const leave = addEndingKeeper(system.db, {
+    async committing(endings) {
+      kept.push(...endings)
+      return async () => {}
+    },
+  })
   await org.owner.call(createDocuments, { name, model: 'toy-3' })
+  leave()
   await org.owner.call(setDataSourceState, { source_id, enabled: true })
   await org.owner.call(setDataSourceExposure, { source_id, exposed: true })
 })
@@ -73,6 +83,11 @@ const passages = () =>
   ])
 
 describe('a documents source', () => {
+  test('is made with an access column, which a lost tail of the database does not take from it', () => {
+    const to = expect.objectContaining({ column: 'access' })
+    expect(kept).toEqual([{ kind: 'data_source_access', id: expect.any(String), orgId: org.id, to }])
+  })
+
   test('can be asked after its first sync, passage by passage, by its own organization alone', async () => {
     const { load, held, ...begun } = await syncFiles(system, org.owner.call, name, HANDBOOK)
     expect(begun).toMatchObject({ added: 3, changed: 0, removed: 0, unchanged: 0 })
