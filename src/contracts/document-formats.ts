@@ -23,5 +23,8 @@ export const documentFormatOf = (path: string): DocumentFormat | undefined =>
 /** Who sees the documents of its folder and below; no document itself. */
 export const isAccessFile = (path: string): boolean => /(?:^|\/)access\.yaml$/.test(path)
 
+/** Meant as one, and not taken for one unless it has the very name: never left out in silence, or its folder would be open. */
+export const isMeantAsAccessFile = (path: string): boolean => /(?:^|\/)access\.ya?ml$/i.test(path)
+
 /** For people who wonder why a file was left out. */
 export const DOCUMENT_EXTENSIONS = [...BY_EXTENSION.keys()].map((extension) => `.${extension}`).join(', ')

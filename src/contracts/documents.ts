@@ -7,6 +7,7 @@ import { Time } from './fields.ts'
 import {
   DOCUMENT_MAX_BYTES,
   DOCUMENT_PATH_MAX_BYTES,
+  DOCUMENTS_FOLDERS_SHOWN,
   DOCUMENTS_LEFT_OUT_SHOWN,
   DOCUMENTS_MANIFEST_MAX_BYTES,
   DOCUMENTS_MAX,
@@ -120,6 +121,10 @@ const DocumentsStatus = z.object({
   published_at: Time.nullable(),
   documents: z.int().describe('That can be found.'),
   passages: z.int(),
+  folders: z
+    .array(z.string())
+    .max(DOCUMENTS_FOLDERS_SHOWN)
+    .describe('The outermost folders of its files; the first thousand.'),
   left_out: z.array(LeftOut).max(DOCUMENTS_LEFT_OUT_SHOWN).describe('Files that could not be read.'),
   left_out_count: z.int().describe('Of all of them; the first hundred are listed.'),
   undo_until: Time.nullable().describe('Until when the version before can be brought back.'),

@@ -387,6 +387,8 @@ export const DOCUMENT_PAGES_MAX = 2_000
 export const PASSAGE_TOKENS = 256
 /** Files that were left out, in an answer; all are counted. */
 export const DOCUMENTS_LEFT_OUT_SHOWN = 100
+/** Outermost folders of a documents source, in an answer. */
+export const DOCUMENTS_FOLDERS_SHOWN = 1_000
 /** How long the version before can be brought back. */
 /** Values that a document, or a folder of them, names as who sees it. */
 export const DOCUMENT_ACCESS_MAX = 100

@@ -3,9 +3,14 @@ import { execFileSync } from 'node:child_process'
 import { lstatSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { byteSize } from '../../contracts/byte-size.ts'
-import { DOCUMENT_EXTENSIONS, documentFormatOf, isAccessFile } from '../../contracts/document-formats.ts'
+import {
+  DOCUMENT_EXTENSIONS,
+  documentFormatOf,
+  isAccessFile,
+  isMeantAsAccessFile,
+} from '../../contracts/document-formats.ts'
 import { DOCUMENT_MAX_BYTES, DOCUMENTS_MAX } from '../../contracts/limits.ts'
-import { problemWithPath } from '../../contracts/source-paths.ts'
+import { problemWithPath, shownPath } from '../../contracts/source-paths.ts'
 import { digestOf } from '../load/upload-file.ts'
 import { usageError } from '../usage-error.ts'
 
@@ -26,6 +31,12 @@ export async function readDocuments(root: string, { git = false } = {}): Promise
     // Tracked, and deleted.
     if (!found) continue
     const reason = reasonAgainst(path, found)
+    if (reason !== undefined && isMeantAsAccessFile(path)) {
+      throw usageError(
+        `${shownPath(path)} would say who sees its folder, and cannot be read. ${reason}`,
+        'Make it a file of the name access.yaml.',
+      )
+    }
     if (reason !== undefined) {
       leftOut.push({ path, reason })
       continue

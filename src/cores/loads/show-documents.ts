@@ -1,7 +1,7 @@
 /** What a documents source holds, as far as its people may know: names of files, and never what is in them. */
 import { and, desc, eq } from '../../../db/drizzle.ts'
 import { loads } from '../../../db/schema.ts'
-import { DOCUMENTS_LEFT_OUT_SHOWN } from '../../contracts/limits.ts'
+import { DOCUMENTS_FOLDERS_SHOWN, DOCUMENTS_LEFT_OUT_SHOWN } from '../../contracts/limits.ts'
 import { readWithOwnLogin, sourceIdOf, type Queries } from '../databases/index.ts'
 import { readVersion, requireDocuments, type DocumentsRow } from '../documents/index.ts'
 import { read, type OutputOf, type Verb } from '../verb.ts'
@@ -47,6 +47,7 @@ const NOTHING = {
   published_at: null,
   documents: 0,
   passages: 0,
+  folders: [],
   left_out: [],
   left_out_count: 0,
   undo_until: null,
@@ -62,11 +63,16 @@ async function readHeld(queries: Queries, now: Date) {
     `select path, problem as reason from public.documents where problem is not null
       order by path limit ${DOCUMENTS_LEFT_OUT_SHOWN}`,
   )
+  const folders = await queries.query<{ folder: string }>(
+    `select distinct split_part(path, '/', 1) as folder from public.documents where path like '%/%'
+      order by folder limit ${DOCUMENTS_FOLDERS_SHOWN}`,
+  )
   return {
     version,
     published_at: publishedAt,
     documents: Number(counted!.documents),
     passages: Number(counted!.passages),
+    folders: folders.map(({ folder }) => folder),
     left_out: [...leftOut],
     left_out_count: Number(counted!.problems),
     undo_until: await readUndoUntil(queries, now),

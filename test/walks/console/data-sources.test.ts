@@ -523,6 +523,39 @@ describe('documents', () => {
       documents: 1,
     })
   })
+
+  test('of a folder that says who sees it stay in that folder, whatever the archive is', async () => {
+    const upload = async (visitor: typeof owner, files: Record<string, string>) => {
+      const page = await (
+        await visitor!.open(DOCUMENTS)
+      )
+        .form('Upload')
+        .with({ files: zip(files) })
+        .submit()
+      expect(page.path).toBe(DOCUMENTS)
+      await takeLoadSteps(system)
+    }
+    const asked = async (visitor: typeof owner) => {
+      const page = await visitor!.open(`${PATH}/db_manual`)
+      return (await page.form('Ask').with({ query: 'minutes' }).submit()).text
+    }
+    await upload(owner, { 'board/access.yaml': 'access: [role:owner]', 'board/first.md': 'First minutes.' })
+    await upload(developer, { 'board/later.md': 'Later minutes.' })
+    expect(await org.owner.call(showDocuments, { name: 'manual' })).toMatchObject({
+      documents: 3,
+      folders: ['board'],
+    })
+    const [seen, hidden] = [await asked(owner), await asked(viewer)]
+    for (const text of ['board/first.md', 'board/later.md']) {
+      expect(seen).toContain(text)
+      expect(hidden).not.toContain(text)
+    }
+    expect(hidden).toContain('pump.md')
+    for (const name of ['access.yml', 'Access.yaml']) {
+      const told = await refuses(zip({ [`staff/${name}`]: 'access: [role:owner]', 'staff/a.md': 'x' }))
+      expect(told).toContain('would say who sees its folder, and cannot be read')
+    }
+  })
 })
 
 describe('a file', { timeout: 60_000 }, () => {

@@ -5,7 +5,7 @@ import { byteSize } from '../../../contracts/byte-size.ts'
 import { DOCUMENT_EXTENSIONS } from '../../../contracts/document-formats.ts'
 import { createDocuments, showDocuments, syncDocuments, undoDocuments } from '../../../contracts/documents.ts'
 import { notFound, ServiceError } from '../../../contracts/errors.ts'
-import { LOAD_FORM_BYTES, LOAD_PART_BYTES } from '../../../contracts/limits.ts'
+import { DOCUMENTS_FOLDERS_SHOWN, LOAD_FORM_BYTES, LOAD_PART_BYTES } from '../../../contracts/limits.ts'
 import { uploadLoadPart } from '../../../contracts/loads.ts'
 import { card, choice, notice } from '../../../pages/parts.ts'
 import { exactTime, pair, table } from '../../components.ts'
@@ -142,7 +142,10 @@ async function upload(c: PageContext) {
   const fields = c.get('form')
   let leftOut: LeftOut = []
   const result = await attempt(async () => {
-    const read = await readUploadedFiles(filesIn(fields, 'folder'), filesIn(fields, 'files'))
+    const { folders } = await sessionOf(c).call(showDocuments, { name: databaseOf(source) })
+    // Where not all of them are named, any may be there.
+    const isHeld = (folder: string) => folders.includes(folder) || folders.length === DOCUMENTS_FOLDERS_SHOWN
+    const read = await readUploadedFiles(filesIn(fields, 'folder'), filesIn(fields, 'files'), isHeld)
     leftOut = read.leftOut
     if (read.files.length === 0) {
       throw new ServiceError('INVALID_REQUEST', 'There are no documents among the files', {

@@ -3,7 +3,12 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { inflateRaw } from 'node:zlib'
 import { byteSize } from '../../../contracts/byte-size.ts'
-import { DOCUMENT_EXTENSIONS, documentFormatOf } from '../../../contracts/document-formats.ts'
+import {
+  DOCUMENT_EXTENSIONS,
+  documentFormatOf,
+  isAccessFile,
+  isMeantAsAccessFile,
+} from '../../../contracts/document-formats.ts'
 import { ServiceError } from '../../../contracts/errors.ts'
 import { DOCUMENT_MAX_BYTES, DOCUMENTS_MAX } from '../../../contracts/limits.ts'
 import { BrokenZip, readZip, type ZipEntry } from '../../../contracts/read-zip.ts'
@@ -35,12 +40,15 @@ type Found = { readonly path: string; readonly bytes: number; read(): Promise<Ui
 export async function readUploadedFiles(
   folder: readonly File[],
   single: readonly File[],
+  isHeld: IsHeld,
 ): Promise<UploadedFiles> {
   const room = { bytes: UNPACKED_MAX_BYTES }
   // A browser puts the name of the chosen folder before each of its files.
-  const found: Found[] = folder.map((file) => foundFile(file, file.name.replace(/^[^/]*\//, '')))
+  const names = folder.map(({ name }) => name)
+  const skipped = skippedFolder(names, isHeld).length
+  const found: Found[] = folder.map((file) => foundFile(file, file.name.slice(skipped)))
   for (const file of single) {
-    if (/\.zip$/i.test(file.name)) found.push(...(await filesOfZip(file, room)))
+    if (/\.zip$/i.test(file.name)) found.push(...(await filesOfZip(file, room, isHeld)))
     else found.push(foundFile(file, file.name.replace(/^.*\//, '')))
   }
   const files: UploadedFile[] = []
@@ -48,6 +56,12 @@ export async function readUploadedFiles(
   for (const one of found) {
     if (isHidden(one.path)) continue
     const reason = reasonAgainst(one)
+    if (reason !== undefined && isMeantAsAccessFile(one.path)) {
+      throw refusal(
+        `${shownPath(one.path)} would say who sees its folder, and cannot be read. ${reason}`,
+        'Nothing was uploaded. Name it access.yaml.',
+      )
+    }
     if (reason !== undefined) leftOut.push({ path: one.path, reason })
     else if (files.length === DOCUMENTS_MAX) {
       throw refusal(`There are more than ${DOCUMENTS_MAX.toLocaleString('en')} documents`)
@@ -71,13 +85,14 @@ const isHidden = (path: string): boolean =>
   path.split('/').some((name) => name === '__MACOSX' || name === 'node_modules' || /^\.[^.]/.test(name))
 
 function reasonAgainst({ path, bytes }: Found): string | undefined {
-  if (documentFormatOf(path) === undefined) return `Only ${DOCUMENT_EXTENSIONS} are read.`
+  if (documentFormatOf(path) === undefined && !isAccessFile(path))
+    return `Only ${DOCUMENT_EXTENSIONS} are read.`
   if (bytes > DOCUMENT_MAX_BYTES) return `It is larger than ${byteSize(DOCUMENT_MAX_BYTES)}.`
   const problem = problemWithPath(path)
   return problem === undefined ? undefined : `Its name ${problem}.`
 }
 
-async function filesOfZip(archive: File, room: { bytes: number }): Promise<Found[]> {
+async function filesOfZip(archive: File, room: { bytes: number }, isHeld: IsHeld): Promise<Found[]> {
   const entries = entriesOf(archive.name, new Uint8Array(await archive.arrayBuffer())).filter(
     ({ name }) => !isHidden(name),
   )
@@ -90,7 +105,8 @@ async function filesOfZip(archive: File, room: { bytes: number }): Promise<Found
   if (files.some(({ isEncrypted }) => isEncrypted)) {
     throw refusal(`${archive.name} is protected by a password`, 'Pack it without one.')
   }
-  const skipped = commonFolder(files.map(({ name }) => name)).length
+  const names = files.map(({ name }) => name)
+  const skipped = skippedFolder(names, isHeld).length
   return files.map((entry) => ({
     path: entry.name.slice(skipped),
     bytes: 0,
@@ -98,10 +114,17 @@ async function filesOfZip(archive: File, room: { bytes: number }): Promise<Found
   }))
 }
 
-/** In an archive of one folder, its name is the archive's. */
-function commonFolder(names: readonly string[]): string {
-  const first = /^[^/]+\//.exec(names[0] ?? '')?.[0] ?? ''
-  return first !== '' && names.every((name) => name.startsWith(first)) ? first : ''
+/** Whether the source has something in this folder, outermost in it. */
+type IsHeld = (folder: string) => boolean
+
+/**
+ * The one folder that all lie in: its name is that of the archive. Not where a folder says who sees it: outside of it others
+ * would see what is in it.
+ */
+function skippedFolder(names: readonly string[], isHeld: IsHeld): string {
+  const [, first] = /^([^/]+)\//.exec(names[0] ?? '') ?? []
+  if (first === undefined || !names.every((name) => name.startsWith(`${first}/`))) return ''
+  return names.some(isMeantAsAccessFile) || isHeld(first) ? '' : `${first}/`
 }
 
 function entriesOf(name: string, content: Uint8Array): ZipEntry[] {
