@@ -46,13 +46,14 @@ export const ACCESS = 'access'
  * says, else everyone.
  */
 export const ACCESS_RULES = `rules as materialized (
-    select regexp_replace(d.path, '[^/]*$', '') as folder, d.access from public.documents d
-      where d.path ~ '(^|/)access[.]yaml$'),
+    select d.path, d.access from public.documents d where d.path ~ '(^|/)access[.]yaml$'),
   access_rules as materialized (
-    select d.path as rule_path, coalesce(d.access,
-        (select r.access from rules r where starts_with(d.path, r.folder) order by length(r.folder) desc limit 1),
-        '{everyone}') as rule_access
-      from public.documents d)`
+    select distinct on (d.path) d.path as rule_path, coalesce(d.access, r.access, '{everyone}') as rule_access
+      from public.documents d
+      cross join lateral unnest(string_to_array(d.path, '/')) with ordinality as names (name, depth)
+      left join rules r
+        on r.path = array_to_string((string_to_array(d.path, '/'))[1:depth::int - 1] || 'access.yaml'::text, '/')
+      order by d.path, r.path is null, depth desc)`
 
 /** After the documents have changed: of passages that stayed, too, since a folder may say something else now. */
 export const APPLY_ACCESS = `with ${ACCESS_RULES} update public.passages p set access = rule_access

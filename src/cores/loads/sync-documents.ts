@@ -155,13 +155,24 @@ function changesAccess(
   const gone = keep ? [] : [...present.keys()].filter((path) => !listed.has(path))
   const rules = [...missing.map(({ path }) => path), ...gone].filter(isAccessFile)
   if (rules.length === 0) return false
-  const folders = rules.map((path) => path.replace(/[^/]*$/, ''))
+  const folders = new Set(rules.map(folderOf))
   const sent = new Set(missing.map(({ path }) => path))
   const stays = keep
     ? [...present.keys()].filter((path) => !sent.has(path))
     : unchanged.map(({ path }) => path)
-  return stays.some((path) => !isAccessFile(path) && folders.some((folder) => path.startsWith(folder)))
+  return stays.some((path) => !isAccessFile(path) && foldersAbove(path).some((folder) => folders.has(folder)))
 }
+
+const folderOf = (path: string): string => path.replace(/[^/]*$/, '')
+
+/** As many as a path has names, where there may be thousands of rules. */
+const foldersAbove = (path: string): string[] =>
+  path.split('/').map((_name, at, names) =>
+    names
+      .slice(0, at)
+      .map((name) => `${name}/`)
+      .join(''),
+  )
 
 type Wanted = { readonly orgId: string; readonly userId: string; readonly sha256: string; readonly now: Date }
 
