@@ -149,8 +149,11 @@ function timeLiteral(microseconds: bigint, type: string): string {
   const rest = ((microseconds % 1_000n) + 1_000n) % 1_000n
   const ms = Number((microseconds - rest) / 1_000n)
   if (type === 'date') {
-    return new Date(Math.ceil((ms + (rest > 0n ? 1 : 0)) / DAY_MS) * DAY_MS).toISOString().slice(0, 10)
+    return isoTime(Math.ceil((ms + (rest > 0n ? 1 : 0)) / DAY_MS) * DAY_MS).replace(/T.*/, '')
   }
-  const text = new Date(ms).toISOString()
+  const text = isoTime(ms)
   return `${text.slice(0, -1)}${String(rest).padStart(3, '0')}${type === 'timestamptz' ? 'Z' : ''}`
 }
+
+/** After the last day of 9999 comes a year that JavaScript writes as +010000, and Postgres as 10000. */
+const isoTime = (ms: number): string => new Date(ms).toISOString().replace(/^\+0*/, '')

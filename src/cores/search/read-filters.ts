@@ -134,6 +134,7 @@ function readNumber(value: unknown): Reading<number> {
 const TIME = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?(Z|[-+]\d\d:\d\d)?)?$/
 
 const DAY_MICROSECONDS = 86_400_000_000n
+const FIRST_MS = Date.parse('0001-01-01T00:00:00Z')
 
 function readTime(value: unknown): Reading<Required<Span>> {
   const problem = 'must be a date such as 2026-03-01, or a time such as 2026-03-01T09:30:00Z'
@@ -141,8 +142,8 @@ function readTime(value: unknown): Reading<Required<Span>> {
   if (!parts) return { problem }
   const [, day = '', minute = '00:00', second = '00', fraction = '', offset = 'Z'] = parts
   const ms = Date.parse(`${day}T${minute}:${second}${offset}`)
-  // JavaScript takes the 31st of February for a day in March, and Postgres has no year 0.
-  if (Number.isNaN(ms) || day < '0001' || !isDay(day)) return { problem }
+  // JavaScript takes the 31st of February for a day in March, and Postgres has no year 0, also not by an offset.
+  if (Number.isNaN(ms) || day < '0001' || ms < FIRST_MS || !isDay(day)) return { problem }
   const from = BigInt(ms) * 1_000n + BigInt(fraction.padEnd(6, '0'))
   return { value: { from, to: from + (parts[2] === undefined ? DAY_MICROSECONDS : 1n) } }
 }
