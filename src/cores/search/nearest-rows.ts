@@ -57,9 +57,13 @@ export async function nearestRows(queries: Queries, search: VectorSearch): Promi
   const conditions = filterConditions(search, 2)
   if (!conditions) return []
   const strategy = await strategyFor(queries, search, conditions)
-  const text = strategy === 'exact' ? exactStatement(search, conditions) : indexStatement(search, conditions)
   const parameters = [vectorLiteral(search.vector), ...conditions.map(({ parameter }) => parameter)]
-  return hitsOf(search, await queries.query<FoundRow>(text, parameters))
+  if (strategy === 'index') {
+    const rows = await queries.query<FoundRow>(indexStatement(search, conditions), parameters)
+    // The index gives up after some rows, whether or not they match: then few are no sign that there are no more.
+    if (conditions.length === 0 || rows.length >= search.limit) return hitsOf(search, rows)
+  }
+  return hitsOf(search, await queries.query<FoundRow>(exactStatement(search, conditions), parameters))
 }
 
 export async function strategyFor(

@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest'
+import type { Queries } from '../databases/index.ts'
+import { nearestRows, type VectorSearch } from './nearest-rows.ts'
+
+const column = (name: string, type: string, schema = 'pg_catalog') => ({
+  name,
+  type,
+  kind: 'b',
+  modifier: -1,
+  schema,
+  virtual: false,
+})
+const row = (id: string) => ({ c0: id, c1: null, distance: 0.5 })
+
+/** A table that is too large to be compared as a whole, and an index that finds some of its rows. */
+async function search(access: VectorSearch['access'], { byIndex }: { readonly byIndex: readonly string[] }) {
+  const columns = [column('id', 'text'), column('seen_by', '_text'), column('embedding', 'vector', 'public')]
+  const queries = {
+    query: async (text: string) => {
+      if (text.startsWith('explain')) return [{ 'QUERY PLAN': '"Plan Rows": 1000000' }]
+      return (text.startsWith('with near') ? byIndex : ['a', 'b', 'c']).map(row)
+    },
+  } as unknown as Queries
+  const found = await nearestRows(queries, {
+    entry: {
+      label: 't',
+      table: 't',
+      columns: ['embedding'],
+      model: 'm',
+      dimensions: 384,
+      content_columns: 'id,id',
+      distance_metric: 'cosine',
+    },
+    tableInfo: {
+      rows: 1_000_000,
+      columns: new Map(columns.map((one) => [one.name, one])),
+      indexes: [{ column: 'embedding', method: 'hnsw', operators: 'vector_cosine_ops' }],
+    } as unknown as VectorSearch['tableInfo'],
+    vector: [1, 0],
+    filters: [],
+    access,
+    limit: 3,
+  })
+  return found.map(({ id }) => id)
+}
+
+const SOME = { column: 'seen_by', names: ['everyone'] }
+
+test('where the index finds too few of the rows that somebody sees, all of them are compared', async () => {
+  expect(await search(SOME, { byIndex: ['a'] })).toEqual(['a', 'b', 'c'])
+  expect(await search(SOME, { byIndex: [] })).toEqual(['a', 'b', 'c'])
+})
+
+test('what the index finds is enough where it is as many as were asked for, or no row is left out', async () => {
+  expect(await search(SOME, { byIndex: ['x', 'y', 'z'] })).toEqual(['x', 'y', 'z'])
+  expect(await search('all', { byIndex: ['x'] })).toEqual(['x'])
+})
