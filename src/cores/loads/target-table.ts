@@ -123,11 +123,14 @@ function replaceProblems(
     )
   }
   const entries = (configuration?.connection_config.embedding_configs ?? []).filter(
-    ({ table }) => table === plan.table,
+    ({ table }) => table === plan.table || table === `public.${plan.table}`,
   )
   const has = new Set([...plan.columns.map(({ name }) => name), idColumn(plan), 'embedding', 'words'])
   const named = [
     ...entries.flatMap(({ content_columns }) => content_columns.split(',').map((name) => name.trim())),
+    ...entries.flatMap(({ columns, text_search_column: words }) => [...columns, ...(words ? [words] : [])]),
+    // Without it nobody would see a row.
+    ...(configuration?.access_column ? [configuration.access_column] : []),
     ...Object.keys(configuration?.filter_schema ?? {}).filter((name) => target.types.has(name)),
   ]
   for (const name of new Set(named)) {

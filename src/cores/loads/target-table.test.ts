@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest'
+import type { StoredPlan } from '../../../db/schema.ts'
+import { targetProblems } from './target-table.ts'
+
+const PLAN = {
+  table: 'papers',
+  replace: true,
+  append: false,
+  model: 'm',
+  dimensions: 3,
+  columns: [
+    { name: 'id', type: 'text' },
+    { name: 'title', type: 'text' },
+  ],
+  id: 0,
+  title: 1,
+  embed: [1],
+} as unknown as StoredPlan
+
+const TARGET = {
+  types: new Map([
+    ['id', 'text'],
+    ['title', 'text'],
+  ]),
+  key: 'id',
+  model: 'm',
+  embedded: undefined,
+  stored: [],
+  isDependedOn: false,
+}
+
+const entry = (more: object) => ({
+  label: 'papers',
+  table: 'papers',
+  columns: ['embedding'],
+  model: 'm',
+  dimensions: 3,
+  content_columns: 'id,title',
+  distance_metric: 'cosine' as const,
+  ...more,
+})
+
+test.each([
+  [{}, {}, []],
+  [{ text_search_column: 'words' }, {}, []],
+  [{}, { access_column: null }, []],
+  [{}, { access_column: 'seen_by' }, ['seen_by']],
+  [{ table: 'public.papers' }, { access_column: 'seen_by' }, ['seen_by']],
+  [{ table: 'others' }, { access_column: 'seen_by' }, []],
+  [{ columns: ['title_vector'], text_search_column: 'title_words' }, {}, ['title_vector', 'title_words']],
+])('a file that replaces a table has all that is configured of it: %j %j', (of, configured, missing) => {
+  const configuration = {
+    connection_config: { embedding_configs: [entry(of)] },
+    filter_schema: {},
+    ...configured,
+  }
+  expect(targetProblems(PLAN, TARGET, configuration)).toEqual(
+    missing.map((name) => `the search configuration names column ${name}`),
+  )
+})
