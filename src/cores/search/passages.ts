@@ -114,8 +114,9 @@ export async function readAround(
   // The document's own rights, asked again: each row that is read is one that this asker sees.
   const visible = `(select * from ${quoteTable(table)} where ${['true', ...seen.map(({ text }) => text)].join(' and ')})`
   const rows = await queries.query<{ id: string; heading: string; passage: string; total: number }>(
-    `select p.id, p.heading, p.passage, (select count(*)::int from ${visible} a where a.path = p.path) as total
-      from ${visible} p join ${visible} found on found.id = $1 and p.path = found.path
+    `with found as materialized (select path, place from ${visible} v where id = $1),
+      counted as materialized (select count(*)::int as total from ${visible} v where path = (select path from found))
+      select p.id, p.heading, p.passage, total from counted, found join ${visible} p on p.path = found.path
       where ${isWhole ? 'true' : `p.place between found.place - ${NEIGHBORS} and found.place + ${NEIGHBORS}`}
       order by p.place limit ${DOCUMENT_PASSAGES}`,
     [hit.id, ...seen.map(({ parameter }) => parameter)],
