@@ -22,24 +22,25 @@ const FILTER_TYPES: Record<ColumnType, FilterType> = {
 export function withTable(before: SearchConfiguration | null, plan: StoredPlan): SearchConfiguration {
   const entries = before?.connection_config.embedding_configs ?? []
   const filters = before?.filter_schema ?? {}
+  const access = before?.access_column ?? null
   if (entries.some(({ table }) => table === plan.table)) {
     return { connection_config: { embedding_configs: entries }, filter_schema: filters }
   }
   return {
-    connection_config: { embedding_configs: [...entries, entryOf(plan, entries)] },
+    connection_config: { embedding_configs: [...entries, entryOf(plan, entries, access)] },
     // A filter of that name may be of another type in another table: then it stays that one.
-    filter_schema: { ...filtersOf(plan), ...filters },
+    filter_schema: { ...filtersOf(plan, access), ...filters },
   }
 }
 
-function entryOf(plan: StoredPlan, entries: readonly SearchEntry[]): SearchEntry {
+function entryOf(plan: StoredPlan, entries: readonly SearchEntry[], access: string | null): SearchEntry {
   return {
     label: unusedLabel(plan.table.slice(0, LABEL_MAX - 4), entries),
     table: plan.table,
     columns: ['embedding'],
     model: plan.model,
     dimensions: plan.dimensions,
-    content_columns: contentColumns(plan),
+    content_columns: contentColumns(plan, access),
     distance_metric: 'cosine',
     hybrid: true,
     text_search_language: plan.language,
@@ -56,10 +57,12 @@ function unusedLabel(label: string, entries: readonly SearchEntry[]): string {
 export const idColumn = ({ id, columns }: Pick<StoredPlan, 'id' | 'columns'>): string =>
   id === -1 ? 'row_number' : columns[id]!.name
 
-/** The id, the title, what was embedded, and the others as far as there is room. */
-function contentColumns(plan: StoredPlan): string {
+/** The id, the title, what was embedded, and the others as far as there is room. Who sees a row is for nobody to read. */
+function contentColumns(plan: StoredPlan, access: string | null): string {
   const { columns, id, title, embed } = plan
-  const order = [...(title === null ? [] : [title]), ...embed, ...columns.keys()].filter((at) => at !== id)
+  const order = [...(title === null ? [] : [title]), ...embed, ...columns.keys()].filter(
+    (at) => at !== id && columns[at]!.name !== access,
+  )
   let list = idColumn(plan)
   for (const at of new Set(order)) {
     const longer = `${list},${columns[at]!.name}`
@@ -72,10 +75,10 @@ function contentColumns(plan: StoredPlan): string {
 export const filterColumns = ({ columns, id, filters }: StoredPlan): readonly number[] =>
   filters ?? [...columns.keys()].filter((at) => at !== id && columns[at]!.type !== 'text')
 
-const filtersOf = (plan: StoredPlan): FilterSchema =>
+const filtersOf = (plan: StoredPlan, access: string | null): FilterSchema =>
   Object.fromEntries(
-    filterColumns(plan).map((at) => {
+    filterColumns(plan).flatMap((at) => {
       const { name, type = 'text' } = plan.columns[at]!
-      return [name, FILTER_TYPES[type]]
+      return name === access ? [] : [[name, FILTER_TYPES[type]]]
     }),
   )

@@ -21,3 +21,11 @@ test('a table whose name no configuration may hold keeps out itself, and no othe
   expect(tables).toEqual(['public.articles'])
   expect(suggestConfiguration([table(tooLong)], null)).toBe(null)
 })
+
+test('the column that says who sees a row is not among those that are returned', () => {
+  const guarded = { ...table('public.a'), columns: [column('id', 'int4'), column('seen_by'), column('body')] }
+  const saved = { connection_config: { embedding_configs: [] }, filter_schema: {}, access_column: 'seen_by' }
+  const suggested = suggestConfiguration([guarded], saved)
+  expect(suggested?.connection_config.embedding_configs[0]?.content_columns).toBe('id, body')
+  expect(suggested?.access_column).toBe('seen_by')
+})

@@ -22,8 +22,9 @@ export function suggestConfiguration(
 ): SearchConfiguration | null {
   const entries = [...(saved?.connection_config.embedding_configs ?? [])]
   const filters: FilterSchema = { ...saved?.filter_schema }
+  const access = saved?.access_column ?? null
   for (const table of tables.filter(({ configured }) => !configured)) {
-    const entry = entryFor(table, new Set(entries.map(({ label }) => label)))
+    const entry = entryFor(withoutColumn(table, access), new Set(entries.map(({ label }) => label)))
     if (!entry || !fits(entry) || entries.length >= ENTRIES_MAX) continue
     entries.push(entry)
     for (const [name, type] of filtersOf(table)) filters[name] ??= type
@@ -35,6 +36,12 @@ export function suggestConfiguration(
   })
   return entries.length > 0 && suggested.success ? suggested.data : null
 }
+
+/** Who sees a row is for nobody to read. */
+const withoutColumn = (table: SourceTable, access: string | null): SourceTable => ({
+  ...table,
+  columns: table.columns.filter(({ name }) => name !== access),
+})
 
 /** A name that no configuration may hold, such as one that is too long, keeps its own table out and no other. */
 const fits = (entry: SearchEntry): boolean =>
