@@ -536,5 +536,13 @@ describe('a documents source', () => {
     await org.owner.call(undoDocuments, { name, version })
     expect(await seenBy(developer)).toEqual(['open.md', 'secret/deep/told.md'])
     expect(await seenBy(viewer)).toContain('new/mine.txt')
+
+    // Taken away by an owner, it stays away: neither a save that says nothing of it nor the next sync brings it back.
+    const saved = { source_id, connection_config: connection_config! }
+    await org.owner.call(saveSearchConfiguration, { ...saved, access_column: null })
+    await by(developer)(saveSearchConfiguration, saved)
+    await syncFiles(system, by(developer), name, { ...elsewhere, 'more.txt': 'More text.' })
+    expect(await by(developer)(showDataSource, { source_id })).toMatchObject({ access_column: null })
+    expect(await seenBy(developer)).toContain('secret/plan.txt')
   })
 })

@@ -49,7 +49,7 @@ export const saveSearchConfiguration: Verb<'saveSearchConfiguration', Configurat
       if (isChanged) await lockAccessAuthor(tx, clock, member)
       const [updated] = await tx
         .update(dataSources)
-        .set({ configuration, wordStatistics, configuredAt: clock() })
+        .set({ configuration: keepingRemoval(before, configuration), wordStatistics, configuredAt: clock() })
         .where(and(eq(dataSources.orgId, orgId), eq(dataSources.id, row.id)))
         .returning()
       if (!updated) throw notFound()
@@ -93,6 +93,10 @@ function changesAccess(before: SourceRow, { access_column }: SearchConfiguration
   }
   return (access_column ?? null) !== saved
 }
+
+/** null: an owner or admin has taken it away. Left out, it would be there again with the next sync of documents. */
+const keepingRemoval = (before: SourceRow, configuration: SearchConfiguration): SearchConfiguration =>
+  before.configuration?.access_column === null ? { access_column: null, ...configuration } : configuration
 
 const ONLY_ADMINS = 'Only owners and admins may set, change or remove the access column'
 
