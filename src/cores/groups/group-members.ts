@@ -41,8 +41,22 @@ type Present = Omit<FoundMember, keyof MemberKey | 'membershipId'> & {
   readonly addedAt: Date
 }
 
-/** Those that count, of these groups. */
-export async function readGroupMembers(
+/** Those that count, of these groups, by name. */
+export async function readGroupMembers(...of: Parameters<typeof readPresent>): Promise<Present[]> {
+  const present = await readPresent(...of)
+  return present.toSorted((a, b) => a.name.localeCompare(b.name, 'en') || (a.id < b.id ? -1 : 1))
+}
+
+/** By group, in no order: comparing names costs more than reading them. */
+export async function countGroupMembers(
+  ...of: Parameters<typeof readPresent>
+): Promise<ReadonlyMap<string, number>> {
+  const counts = new Map<string, number>()
+  for (const { groupId } of await readPresent(...of)) counts.set(groupId, (counts.get(groupId) ?? 0) + 1)
+  return counts
+}
+
+async function readPresent(
   directory: Directory,
   db: Handle,
   orgId: string,
@@ -60,7 +74,7 @@ export async function readGroupMembers(
     machines.map(({ membershipId }) => membershipId),
   )
   const members = await directory.readMembers(db, people)
-  const present = rows.flatMap((row): Present[] => {
+  return rows.flatMap((row): Present[] => {
     const { groupId, addedAt, membershipId } = row
     if (isMachine(row)) {
       const agent = agents.get(membershipId)
@@ -71,7 +85,6 @@ export async function readGroupMembers(
     if (member?.membershipId !== membershipId) return []
     return [{ groupId, addedAt, id: row.userId, kind: 'member', name: member.name, email: member.email }]
   })
-  return present.toSorted((a, b) => a.name.localeCompare(b.name, 'en') || (a.id < b.id ? -1 : 1))
 }
 
 const isMachine = ({ membershipId }: Stored): boolean => isMachineAgentId(membershipId)

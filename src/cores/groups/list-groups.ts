@@ -2,7 +2,7 @@ import { eq } from '../../../db/drizzle.ts'
 import { groups } from '../../../db/schema.ts'
 import type { WithDirectory } from '../directory/index.ts'
 import { list, type Verb } from '../list.ts'
-import { readGroupMembers } from './group-members.ts'
+import { countGroupMembers } from './group-members.ts'
 import { presentGroup } from './group-rows.ts'
 
 export const listGroups: Verb<'listGroups', WithDirectory> = list(
@@ -14,10 +14,8 @@ export const listGroups: Verb<'listGroups', WithDirectory> = list(
       key: ({ name, id }) => [name, id],
       present: async (rows) => {
         const ids = rows.map(({ id }) => id)
-        const members = await readGroupMembers(directory, db, orgId, ids)
-        return rows.map((row) =>
-          presentGroup(row, members.filter(({ groupId }) => groupId === row.id).length),
-        )
+        const counts = await countGroupMembers(directory, db, orgId, ids)
+        return rows.map((row) => presentGroup(row, counts.get(row.id) ?? 0))
       },
     }),
 )

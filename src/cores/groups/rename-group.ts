@@ -2,7 +2,7 @@ import { groups } from '../../../db/schema.ts'
 import type { WithDirectory } from '../directory/index.ts'
 import { recordNarrowing } from '../right-versions.ts'
 import { write, type Verb } from '../verb.ts'
-import { readGroupMembers } from './group-members.ts'
+import { countGroupMembers } from './group-members.ts'
 import { isGroup, lockGroup, presentGroup, TAKEN } from './group-rows.ts'
 
 export const renameGroup: Verb<'renameGroup', WithDirectory> = write(
@@ -15,7 +15,7 @@ export const renameGroup: Verb<'renameGroup', WithDirectory> = write(
       await recordNarrowing(tx, 'group', { id: group_id, orgId, to: { name } })
       await audit('group.renamed', `${group.name} to ${name}`)
     }
-    const members = await readGroupMembers(directory, tx, orgId, [group_id])
-    return presentGroup({ ...group, name }, members.length)
+    const counts = await countGroupMembers(directory, tx, orgId, [group_id])
+    return presentGroup({ ...group, name }, counts.get(group_id) ?? 0)
   },
 )
