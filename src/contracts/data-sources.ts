@@ -291,6 +291,8 @@ export const previewDataSource = reading({
     ...pageOutput,
   }),
   access: 'admin',
+  // Who looked, and as whom, must not be lost.
+  durability: 'standby',
   closedToSupport: true,
   errors: ['NOT_FOUND', 'NO_SEMANTIC_SEARCH', 'INVALID_SEARCH_CONFIGURATION', 'SOURCE_FAILED', 'TIMEOUT'],
   command: {

@@ -286,6 +286,16 @@ describe('the access column', () => {
       await expect(call(previewDataSource, wrong)).rejects.toMatchObject({ code: 'NOT_FOUND' })
     }
     expect((await audited()).at(-1)).toBe(`data_source.previewed db_papers as ${developer!.email}`)
+
+    // Nothing keeps an id from being null.
+    await inDatabase(org, 'papers', (sql) =>
+      sql.unsafe(`insert into papers values (null, 'Nameless', '{everyone}', 1, '[0,1,0]')`),
+    )
+    const first = await org.owner.call(previewDataSource, { ...asked, limit: 1 })
+    expect([first.rows, first.total]).toEqual([[{ id: '', title: 'Nameless' }], 2])
+    const second = await org.owner.call(previewDataSource, { ...asked, limit: 1, cursor: first.next_cursor! })
+    expect([second.rows, second.next_cursor]).toEqual([[{ id: 'open', title: 'Open' }], undefined])
+    await inDatabase(org, 'papers', (sql) => sql.unsafe('delete from papers where id is null'))
   })
 
   test('that is gone shows no row, and says so', async () => {

@@ -91,19 +91,20 @@ async function readSeen(
       `where ${where.join(' and ')} limit ${COUNTED_MAX}) counted`,
     parameters,
   )
-  const id = `${quoteIdentifier(columns[0]!)}::text collate "C"`
+  // Nothing keeps the first column from being null, of a view for instance.
+  const id = `coalesce(${quoteIdentifier(columns[0]!)}::text, '') collate "C"`
   if (after !== undefined) {
     parameters.push(after)
     where.push(`${id} > $${parameters.length}`)
   }
-  const found = await queries.query<{ c0: string; c1?: string | null }>(
+  const found = await queries.query<{ c0: string | null; c1?: string | null }>(
     `select ${textColumns(shown)} from (select ${rawColumns(shown)} from ${quoteTable(entry.table)} ` +
-      `where ${where.join(' and ')} order by ${id} limit ${limit + 1}) found order by c0::text collate "C"`,
+      `where ${where.join(' and ')} order by ${id} limit ${limit + 1}) found order by coalesce(c0::text, '') collate "C"`,
     parameters,
   )
   checkRows(found, { max: limit + 1, texts: columns.length > 1 ? ['c0', 'c1'] : ['c0'], numbers: [] })
   return {
-    rows: found.map(({ c0, c1 = null }) => ({ id: c0, title: c1 })),
+    rows: found.map(({ c0, c1 = null }) => ({ id: c0 ?? '', title: c1 })),
     total: countIn(counted, 'rows'),
   }
 }
