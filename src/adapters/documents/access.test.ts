@@ -38,6 +38,8 @@ test.each([
   '{title: Leave, "access": [group:board]}',
   '{title: Leave,\n owner: x, access: [group:board]}',
   'title: x\nmeta: {a: {b: 1}, access: group:board}',
+  '# why\n{title: Leave,\nowner: x, access: [group:board]}',
+  'list: ["a, access: b", {access: group:board}]',
   '? access\n: [group:board]',
   '!!str access: [group:board]',
   '&a access: [group:board]',

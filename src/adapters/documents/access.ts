@@ -13,7 +13,7 @@ const VALUE_MAX_CHARACTERS = 300
 export function accessIn(yaml: string): readonly string[] | undefined {
   const lines = yaml.split('\n')
   const fields = lines.flatMap((line, at) => (FIELD.test(line) ? [at] : []))
-  if (isInBraces(yaml, lines)) throw unreadable()
+  if (isWrittenOtherwise(lines)) throw unreadable()
   if (fields.length === 0) return undefined
   const [at] = fields
   const found = /^access:(?:[ \t]+(.*))?$/.exec(lines[at!]!)
@@ -28,14 +28,20 @@ export function accessIn(yaml: string): readonly string[] | undefined {
 
 const IN_BRACES = /[{,][ \t]*["']?access["']?[ \t]*:/i
 
-/** Or behind a question mark, a tag or an anchor: YAML has more ways to write a field than one. */
-const isInBraces = (yaml: string, lines: readonly string[]): boolean =>
-  lines.some((line) => {
-    const at = IN_BRACES.exec(line)?.index
-    const isField =
-      at !== undefined && (yaml.trimStart().startsWith('{') || line.slice(0, at + 1).includes('{'))
-    return isField || /^[ \t]*(?:\?|[&!]\S*)[ \t]+["']?access["']?[ \t]*(?::|$)/i.test(line)
+const MARKED = /^[ \t]*(?:\?|[&!]\S*)[ \t]+["']?access["']?[ \t]*(?::|$)/i
+
+/** In braces, or behind a question mark, a tag or an anchor: YAML has more ways to write a field than one. */
+function isWrittenOtherwise(lines: readonly string[]): boolean {
+  const isAllInBraces = lines
+    .find((line) => /^[ \t]*[^ \t#]/.test(line))
+    ?.trimStart()
+    .startsWith('{')
+  return lines.some((line) => {
+    const brace = line.indexOf('{')
+    const inBraces = isAllInBraces ? line : brace === -1 ? '' : line.slice(brace)
+    return IN_BRACES.test(inBraces) || MARKED.test(line)
   })
+}
 
 const unreadable = () =>
   new UnreadableFile('Its access cannot be read, so nobody sees it. Write it as access: [group:board].')
