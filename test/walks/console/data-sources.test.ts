@@ -525,9 +525,9 @@ describe('documents', () => {
   })
 
   test('of a folder that says who sees it stay in that folder, whatever the archive is', async () => {
-    const upload = async (visitor: typeof owner, files: Record<string, string>) => {
+    const upload = async (person: typeof owner, files: Record<string, string>) => {
       const page = await (
-        await visitor!.open(DOCUMENTS)
+        await person!.open(DOCUMENTS)
       )
         .form('Upload')
         .with({ files: zip(files) })
@@ -535,8 +535,8 @@ describe('documents', () => {
       expect(page.path).toBe(DOCUMENTS)
       await takeLoadSteps(system)
     }
-    const asked = async (visitor: typeof owner) => {
-      const page = await visitor!.open(`${PATH}/db_manual`)
+    const asked = async (person: typeof owner) => {
+      const page = await person!.open(`${PATH}/db_manual`)
       return (await page.form('Ask').with({ query: 'minutes' }).submit()).text
     }
     await upload(owner, { 'board/access.yaml': 'access: [role:owner]', 'board/first.md': 'First minutes.' })
