@@ -30,8 +30,6 @@ export type StoredPlan = {
   readonly deleteMissing?: boolean | undefined
   /** Only the numbers of what would change. */
   readonly dryRun?: boolean | undefined
-  /** Where the client has read the file. */
-  readonly origin?: string | undefined
   /** Known once all rows are compared with those of the table. */
   readonly changes?: LoadChanges | undefined
   /** The version before is back. */

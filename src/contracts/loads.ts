@@ -90,12 +90,6 @@ const LoadPlan = {
     .default(false)
     .describe('With `upsert`: delete the rows that the file does not have.'),
   dry_run: z.boolean().default(false).describe('Change nothing, and tell how many rows would change.'),
-  origin: z
-    .string()
-    .max(1_000)
-    .refine((text) => !/[\p{Cc}\p{Cf}]/u.test(text), 'must not contain control characters')
-    .optional()
-    .describe('Where the client has read the file, for a reload.'),
   save_configuration: z
     .boolean()
     .default(false)
@@ -120,7 +114,6 @@ export const Load = z.object({
     .describe('Rows of a table that was there, once they are compared.'),
   undo_until: Time.nullable().describe('So long the version before of the table is kept.'),
   undone: z.boolean().describe('The version before is back.'),
-  origin: z.string().nullable().describe('Where the client has read the file.'),
   choices: z
     .object({
       id_column: z.string().nullable(),

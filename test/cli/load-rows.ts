@@ -67,6 +67,20 @@ export const LOAD_ROWS: Row[] = [
   ['db load orders nowhere.csv --embed x', 5, /There is no file/],
   ['db load nothing {csv} --embed description', 4, /svc db list/],
   ['db load orders {csv} --embed description --context ro', 3, /error: /],
+  // Of another machine, or another person on it.
+  [
+    'db reload orders --table gear',
+    5,
+    /No file was loaded into table gear from this machine[^]*svc db reload orders <file>/,
+    { env: { XDG_CONFIG_HOME: '/nowhere', SVC_API_URL: '{origin}', SVC_API_KEY: '{owner}' } },
+  ],
+  ['db reload orders --table gear --dry-run', 0, /0 new, 0 changed, 0 gone[^]*Nothing was changed/],
+  ['db reload orders --table nothing', 4, /There is no such load/],
+  ['db reload nothing', 4, /svc db list/],
+  ['db reload orders --context ro', 3, /error: /],
+  ['db undo orders', 4, /There is no such load/],
+  ['db undo', 5, /requires <name>/],
+  ['db undo orders --context ro', 3, /error: /],
   ['db loads orders', 0, /^LOAD +FILE +TABLE +STATE +ROWS +SIZE[^]*bad.csv +bad +failed/],
   ['db loads orders --limit x', 5, /Invalid value for --limit/],
   ['db loads nothing', 4, /svc db list/],
@@ -78,6 +92,8 @@ export const LOAD_ROWS: Row[] = [
 export const LOAD_LINES = [
   'db load orders {csv} --embed description',
   'db loads orders',
+  'db reload orders',
+  'db undo orders',
   'docs create papers',
   'docs sync papers {docs}',
   'docs status papers',
@@ -85,6 +101,8 @@ export const LOAD_LINES = [
 ]
 
 export const LOAD_UNTRIED: Record<string, { exits: number[]; because: string }> = {
+  'db reload': { exits: [6], because: 'needs a table that was changed meanwhile: test/walks/loads.test.ts' },
+  'db undo': { exits: [0, 6], because: 'needs two versions: test/walks/loads.test.ts' },
   'docs undo': { exits: [0], because: 'needs two versions: test/walks/documents.test.ts' },
   'db loads': { exits: [6], because: 'needs a load that is just finishing: test/walks/loads.test.ts' },
 }

@@ -4,6 +4,7 @@ import { ServiceError } from '../../contracts/errors.ts'
 import type { Input } from '../../contracts/operations.ts'
 import type { CommandContext } from '../command-context.ts'
 import type { CommandInput, Run } from '../command.ts'
+import { findPlace, keepPlace } from '../load/file-places.ts'
 import { expose, followLoad, tellWhetherAskable } from '../load/follow-load.ts'
 import { showProgress } from '../load/show-progress.ts'
 import { checkFile, digestOf, patiently, uploadFile, type Load } from '../load/upload-file.ts'
@@ -28,7 +29,7 @@ export const loadFile: Run = async (ctx, input) => {
   await load(ctx, name, path, planOf(input), isExposed)
 }
 
-type Plan = Omit<Input<'startLoad'>, 'load_id' | 'origin'>
+type Plan = Omit<Input<'startLoad'>, 'load_id'>
 
 async function load(
   ctx: CommandContext,
@@ -47,9 +48,11 @@ async function load(
     if (load.received > 0) ctx.info(`Continuing ${load.id}`)
     await uploadFile(ctx, load, path, progress.show)
     if (load.state === 'uploading') await requireUnchanged(ctx, load, path, file.sha256)
-    const started = await start(ctx, load.id, { origin: path, ...plan })
+    const started = await start(ctx, load.id, plan)
     const ended = await followLoad(ctx, started, progress.show)
     progress.end()
+    if (ended.state === 'succeeded' && !ended.dry_run && !ended.append)
+      await keepPlace(ctx, { database: name, table: ended.table! }, path)
     await printEnded(ctx, name, ended, isExposed)
   } finally {
     progress.end()
@@ -57,11 +60,7 @@ async function load(
 }
 
 /** A file that is refused leaves nothing behind, unless it runs already with other choices. */
-async function start(
-  ctx: CommandContext,
-  load_id: string,
-  plan: Omit<Input<'startLoad'>, 'load_id'>,
-): Promise<Load> {
+async function start(ctx: CommandContext, load_id: string, plan: Plan): Promise<Load> {
   try {
     return await patiently(ctx, () => ctx.callOperation('startLoad', { load_id, ...plan }))
   } catch (error) {
@@ -151,15 +150,18 @@ async function printEnded(ctx: CommandContext, name: string, load: Load, isExpos
 const changesOf = ({ changes }: Load): string =>
   `${changes!.added.toLocaleString('en')} new, ${changes!.changed.toLocaleString('en')} changed, ${changes!.gone.toLocaleString('en')} gone`
 
-/** As the last load of the table was started, from where it was read. */
+/** As the last load of the table was started, from where this machine has read it. */
 export const reload: Run = async (ctx, input) => {
   const name = argument(input, 'name')
   const last = await lastLoad(ctx, input, ({ choices, dry_run }) => choices !== null && !dry_run)
   const given = input.args['file']
-  const file = given === undefined ? last.origin : resolve(ctx.environment.cwd, given)
-  if (file === null) {
+  const file =
+    given === undefined
+      ? await findPlace(ctx, { database: name, table: last.table! })
+      : resolve(ctx.environment.cwd, given)
+  if (file === undefined) {
     throw usageError(
-      'Where the last load has read its file is not known',
+      `No file was loaded into table ${last.table} from this machine`,
       `Name it: svc db reload ${name} <file>`,
     )
   }

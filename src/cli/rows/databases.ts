@@ -103,7 +103,7 @@ export const DATABASE_ROWS: readonly HandWritten[] = [
       'Load the file of a table again, with the same choices: replaces it, or changes its rows as the last load did',
     arguments: [
       DATABASE,
-      { name: 'file', summary: 'Default: where the last load has read it', optional: true },
+      { name: 'file', summary: 'Default: the one that was loaded from this machine last', optional: true },
     ],
     options: [
       { long: 'table', value: 'name', summary: 'Default: the table that was loaded last' },

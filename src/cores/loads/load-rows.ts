@@ -80,7 +80,6 @@ export function presentLoad(load: LoadRow, source: SourceRow, now?: Date): z.inp
     changes: plan?.changes ?? null,
     undo_until: undoUntilOf(load)?.toISOString() ?? null,
     undone: plan?.isUndone ?? false,
-    origin: plan?.origin ?? null,
     choices: plan && load.format !== 'documents' ? choicesOf(plan) : null,
     rows: load.rows,
     embedded: load.embedded,

@@ -54,7 +54,6 @@ export function planLoad(
     replace: asked.replace || undefined,
     deleteMissing: asked.delete_missing || undefined,
     dryRun: asked.dry_run || undefined,
-    origin: asked.origin,
     model: asked.model ?? BUILT_IN_MODEL.name,
     dimensions,
     language: asked.language,
@@ -84,7 +83,7 @@ const authorKind = ({ kind }: MemberPrincipal): StoredPlan['author']['kind'] =>
 /** Whether the same was asked for: by whom does not matter. */
 export const isSamePlan = (one: StoredPlan, other: StoredPlan): boolean => digestOf(one) === digestOf(other)
 
-const NOT_CHOSEN = new Set(['author', 'columns', 'origin', 'changes', 'isUndone'])
+const NOT_CHOSEN = new Set(['author', 'columns', 'changes', 'isUndone'])
 
 /** The database keeps no key without a value, and no order of keys. */
 const digestOf = (plan: StoredPlan): string =>
