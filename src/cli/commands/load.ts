@@ -153,7 +153,17 @@ const changesOf = ({ changes }: Load): string =>
 /** As the last load of the table was started, from where this machine has read it. */
 export const reload: Run = async (ctx, input) => {
   const name = argument(input, 'name')
-  const last = await lastLoad(ctx, input, ({ choices, dry_run }) => choices !== null && !dry_run)
+  const last = await lastLoad(
+    ctx,
+    input,
+    ({ choices, dry_run, append, undone }) => choices !== null && !dry_run && !(append && undone),
+  )
+  // Its file has only those rows: the table would lose all others.
+  if (last.append) {
+    throw new ServiceError('CONFLICT', `The last load has added rows to table ${last.table}`, {
+      hint: `Load a file with all of its rows: svc db load ${name} <file> --replace, or --upsert`,
+    })
+  }
   const given = input.args['file']
   const file =
     given === undefined
