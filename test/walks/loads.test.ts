@@ -560,6 +560,29 @@ L1,Lamp,"[1,1,0] glows",12,true
     expect(await contentOf(org, name)).toEqual(before)
   })
 
+  test('an undo by rows keeps what refers to them, and numbers that the database gives', async () => {
+    const name = table()
+    await loadFile(system, org.owner.call, 'shop', CSV, { ...PLAN, table: name })
+    await rowsIn(org, 'shop', `alter table ${name} add number int generated always as identity`)
+    await rowsIn(
+      org,
+      'shop',
+      `create table ${name}_orders (sku text references ${name} (sku) on delete cascade)`,
+    )
+    await rowsIn(org, 'shop', `insert into ${name}_orders select sku from ${name}`)
+    const all = () => rowsIn(org, 'shop', `select sku, number, description from ${name} order by sku`)
+    const before = await all()
+    const { load } = await reload(NEXT, { table: name, upsert: true })
+    const after = await all()
+    expect(after).not.toEqual(before)
+    await org.owner.call(undoLoad, { load_id: load.id })
+    expect(await all()).toEqual(before)
+    await org.owner.call(undoLoad, { load_id: load.id, undone: false })
+    expect(await all()).toEqual(after)
+    const orders = await rowsIn(org, 'shop', `select sku from ${name}_orders order by sku`)
+    expect(orders).toEqual(before.map(({ sku }) => ({ sku })))
+  })
+
   test('stays as it is where something would be lost, and says what', async () => {
     const name = table()
     await loadFile(system, org.owner.call, 'shop', CSV, { ...PLAN, table: name, save_configuration: true })

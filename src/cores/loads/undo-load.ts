@@ -87,7 +87,7 @@ async function bringBack(queries: Queries, load: LoadRow, plan: StoredPlan, undo
   if (!target || (plan.replace && target.isDependedOn)) throw tableChanged()
   const change = plan.replace
     ? swapTables(load.id, plan.table)
-    : swapRows(load.id, plan, await columnsBefore(queries, load.id, target))
+    : swapRows(load.id, plan, await columnsBefore(queries, load.id, plan.table, target))
   const mark = undoneTable(load.id)
   // Whoever asks again after a lost answer changes nothing.
   await queries
@@ -115,25 +115,40 @@ const swapTables = (loadId: string, table: string): string =>
   alter table ${finalTable(`${loadId}_before`)} rename to ${quoteIdentifier(table)};
   alter table ${stagingName(`${loadId}_swap`)} rename to ${quoteIdentifier(`${loadId}_before`)};`
 
+/** Fixed: its values are the database's own, and may be inserted but not updated. */
+type Column = { readonly name: string; readonly is_fixed: boolean }
+
 /** In the order of the table that is kept; a column that was added since stays empty. */
-async function columnsBefore(queries: Queries, loadId: string, target: Target): Promise<readonly string[]> {
-  const found = await queries.query<{ name: string }>(
-    `select a.attname::text as name from pg_catalog.pg_attribute a
+async function columnsBefore(
+  queries: Queries,
+  loadId: string,
+  table: string,
+  target: Target,
+): Promise<readonly Column[]> {
+  const found = await queries.query<Column>(
+    `select a.attname::text as name, coalesce(t.attidentity = 'a', false) as is_fixed from pg_catalog.pg_attribute a
+      left join pg_catalog.pg_attribute t on t.attname = a.attname and not t.attisdropped
+        and t.attrelid = pg_catalog.to_regclass(${literal(finalTable(table))})
       where a.attrelid = pg_catalog.to_regclass(${literal(beforeTable(loadId))}) and a.attnum > 0 and not a.attisdropped
       order by a.attnum limit 2000`,
   )
   if (found.some(({ name }) => !target.stored.includes(name))) throw tableChanged()
-  return found.map(({ name }) => name)
+  return found
 }
 
-function swapRows(loadId: string, plan: StoredPlan, columns: readonly string[]): string {
+/** A row that stays is updated: deleting it would take along what refers to it in other tables. */
+function swapRows(loadId: string, plan: StoredPlan, columns: readonly Column[]): string {
   const [table, before, key] = [finalTable(plan.table), beforeTable(loadId), quoteIdentifier(idColumn(plan))]
   const aside = stagingName(`${loadId}_swap`)
-  const names = columns.map(quoteIdentifier).join(', ')
+  const names = columns.map(({ name }) => quoteIdentifier(name)).join(', ')
+  const set = columns
+    .filter(({ name, is_fixed }) => !is_fixed && name !== idColumn(plan))
+    .map(({ name }) => `${quoteIdentifier(name)} = excluded.${quoteIdentifier(name)}`)
   const isConcerned = `t.${key} in (select k.${key} from ${keysTable(loadId)} k)`
   return `create table ${aside} as select ${names} from ${table} t where ${isConcerned};
-  delete from ${table} t where ${isConcerned};
-  insert into ${table} (${names}) select ${names} from ${before};
+  delete from ${table} t where ${isConcerned} and not exists (select from ${before} b where b.${key} = t.${key});
+  insert into ${table} (${names}) overriding system value select ${names} from ${before}
+    on conflict (${key}) do ${set.length > 0 ? `update set ${set.join(', ')}` : 'nothing'};
   drop table ${before};
   alter table ${aside} rename to ${quoteIdentifier(`${loadId}_before`)};`
 }
