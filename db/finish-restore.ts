@@ -22,11 +22,20 @@ export async function exchangeFolders(dataFolder: string, moves: readonly Move[]
     await file.close()
   }
   await rename(partial, marker)
-  await finishRestore(dataFolder)
+  const moved: Move[] = []
+  try {
+    await finishRestore(dataFolder, moved)
+  } catch (error) {
+    // A folder that cannot be moved, a mount say, never can: the next start would fail as well.
+    for (const { from, to } of moved.toReversed()) await rename(join(dataFolder, to), join(dataFolder, from))
+    await rm(marker, { force: true })
+    const reason = error instanceof Error ? error.message : 'unknown reason'
+    throw new Error(`The folders cannot be exchanged, and nothing was changed: ${reason}`, { cause: error })
+  }
 }
 
-/** The caller holds the lock of the data folder. False where nothing was left to do. */
-export async function finishRestore(dataFolder: string): Promise<boolean> {
+/** The caller holds the lock of the data folder. False where nothing was left to do. What it moves is added to `moved`. */
+export async function finishRestore(dataFolder: string, moved: Move[] = []): Promise<boolean> {
   const marker = markerIn(dataFolder)
   await rm(`${marker}.partial`, { force: true })
   const text = await readFile(marker, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -38,7 +47,9 @@ export async function finishRestore(dataFolder: string): Promise<boolean> {
   for (const { from, to } of moves) {
     const [source, target] = [join(dataFolder, from), join(dataFolder, to)]
     // What was moved already is gone from its place, or somebody else has come there since.
-    if ((await isThere(source)) && !(await isThere(target))) await rename(source, target)
+    if (!(await isThere(source)) || (await isThere(target))) continue
+    await rename(source, target)
+    moved.push({ from, to })
   }
   await rm(marker)
   return true
