@@ -8,6 +8,8 @@ export type PendingMigration = {
   readonly seconds: number
   /** Programs of before do not start over the database afterwards. */
   readonly isBreaking: boolean
+  /** Whoever writes, or reads, waits until it is over. */
+  readonly locksTables: boolean
 }
 
 export type MigrationCheck = {
@@ -33,6 +35,7 @@ export async function checkMigrations(sql: Sql, migrations: readonly Migration[]
         name,
         seconds: secondsOf(statements, bytesOf),
         isBreaking: isBreaking(name),
+        locksTables: statements.some((statement) => LOCKS.test(bare(statement))),
       })),
     newer: newerThan(migrations, recorded),
   }
@@ -42,8 +45,10 @@ type Sizes = ReadonlyMap<string, number>
 
 async function tableSizes(sql: Sql): Promise<Sizes> {
   const rows = await sql.query<{ name: string; bytes: string }>(
-    `select relname as name, pg_table_size(oid)::text as bytes from pg_class
-     where relkind = 'r' and relnamespace = 'public'::regnamespace`,
+    // Those of partitions under the name of their table.
+    `select coalesce(p.relname, c.relname) as name, sum(pg_table_size(c.oid))::text as bytes from pg_class c
+     left join pg_class p on c.relispartition and p.oid = pg_partition_root(c.oid)
+     where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace group by 1`,
   )
   return new Map(rows.map(({ name, bytes }) => [name, Number(bytes)]))
 }
@@ -55,13 +60,16 @@ const BYTES_A_SECOND = 20_000_000
 /** Those that go through rows: everything else only changes the catalog. */
 const READS_ROWS =
   /^(?:insert|update|delete|create (?:unique )?index|alter table .*(?:set not null|add constraint|alter column .* type))/is
+const LOCKS = /^lock table/i
 const RENAMES = /^alter table "(\w+)" rename to "(\w+)"/i
+
+const bare = (statement: string): string => statement.replaceAll(/^\s*--.*$/gm, '').trim()
 
 function secondsOf(statements: readonly string[], sizes: Sizes): number {
   const bytesOf = new Map(sizes)
   let bytes = 0
   for (const statement of statements) {
-    const text = statement.replaceAll(/^\s*--.*$/gm, '').trim()
+    const text = bare(statement)
     const [, from, to] = RENAMES.exec(text) ?? []
     if (from !== undefined && to !== undefined) {
       // What gets the old name next is another table.

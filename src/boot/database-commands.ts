@@ -76,6 +76,9 @@ function checkText({ newest, applied, pending, newer }: MigrationCheck): string 
           'Stop every older process first: they cannot use the database afterwards, and the way back is the backup.',
         ]
       : ['Older processes can go on running meanwhile.']),
+    ...pending
+      .filter(({ locksTables }) => locksTables)
+      .map(({ name }) => `While ${name} runs, whoever writes to its tables waits.`),
     'Nothing was changed.',
   ].join('\n')
 }
