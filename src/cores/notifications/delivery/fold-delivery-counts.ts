@@ -2,6 +2,7 @@
  * By how many the counts of deliveries have changed becomes part of the counts: what triggers add lies apart, so that nobody
  * waits for a counter. What is read is the sum of both, so it is right at every moment.
  */
+import type { SQL } from 'drizzle-orm'
 import { sql } from '../../../../db/drizzle.ts'
 import type { Storage } from '../../dependencies.ts'
 
@@ -33,15 +34,20 @@ export async function foldDeliveryCounts({ db }: Pick<Storage, 'db'>): Promise<v
   }
 }
 
+/** Locked in the order of those that add: neither waits for the other in turn. */
+const inOrder = (which: SQL): SQL => sql`(org_id, hour, integration_id, state, reason) in (
+  select org_id, hour, integration_id, state, reason from delivery_counts where ${which}
+  order by 1, 2, 3, 4, 5 for update)`
+
 /** Those of older days become one a day, those that are none go, and those of deliveries that are gone. */
 export async function sweepDeliveryCounts({ db, clock }: Storage, before: Date): Promise<void> {
-  await db.execute(sql`
-    delete from delivery_counts where n = 0 or hour < date_trunc('day', ${before.toISOString()}::timestamptz, 'UTC')`)
+  const isOver = sql`(n = 0 or hour < date_trunc('day', ${before.toISOString()}::timestamptz, 'UTC'))`
+  await db.execute(sql`delete from delivery_counts where ${isOver} and ${inOrder(isOver)}`)
   const hourly = new Date(Math.floor(clock().getTime() / DAY_MS - HOURLY_DAYS) * DAY_MS)
+  const isHourly = sql`(hour < ${hourly.toISOString()}::timestamptz and hour <> date_trunc('day', hour, 'UTC'))`
   await db.execute(sql`
     with taken as (
-      delete from delivery_counts
-      where hour < ${hourly.toISOString()}::timestamptz and hour <> date_trunc('day', hour, 'UTC')
+      delete from delivery_counts where ${isHourly} and ${inOrder(isHourly)}
       returning *
     )
     insert into delivery_counts (org_id, hour, integration_id, state, reason, n)

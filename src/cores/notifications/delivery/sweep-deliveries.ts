@@ -11,7 +11,7 @@ import { digestKeys, eventKeys } from '../../../../db/schema.ts'
 import { firstIdOf } from '../../../contracts/ids.ts'
 import { RESPONSE_EXCERPT } from '../../../contracts/limits.ts'
 import type { Storage } from '../../dependencies.ts'
-import { sweepDeliveryCounts } from './fold-delivery-counts.ts'
+import { foldDeliveryCounts, sweepDeliveryCounts } from './fold-delivery-counts.ts'
 import { HELD } from './hold-target.ts'
 import { insertUnmatched } from '../fan-out/insert-deliveries.ts'
 import { inParts } from '../../in-parts.ts'
@@ -56,13 +56,17 @@ export async function sweepDeliveries({ db, clock, deliveryDays }: SweepDeliveri
       and (t.held_until is null or t.held_until < ${HELD})
       and not exists (select from messages m where m.org_id = t.org_id and m.target = t.target
         and m.state in ('open', 'pending', 'claimed', 'sending'))`)
-  await sweepDeliveryCounts({ db, clock }, before)
+  // Changes of counts that go would otherwise be added to nothing, and those that take off would stay below zero.
+  await foldDeliveryCounts({ db })
+  await sweepDeliveryCounts({ db, clock }, daysBefore(clock(), Math.max(deliveryDays, COUNTED_DAYS)))
   await db.execute(sql`delete from recoveries where ended_at < ${before.toISOString()}::timestamptz`)
   // Nothing was sent to it afterwards, so the deliveries are gone by then, a month as a whole.
   await db.execute(sql`
     delete from removed_integrations where removed_at < ${before.toISOString()}::timestamptz - interval '31 days'`)
 }
 
+/** As far back as counts are read. */
+const COUNTED_DAYS = 31
 /** Longer than anything is retried. */
 const OPEN_DAYS = 14
 const EXPIRED_AT_ONCE = 1_000
