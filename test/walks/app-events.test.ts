@@ -70,7 +70,7 @@ test('goes thin to subscriptions of its organization, with its text to the inbox
   await harness.subscription(org, chat.integrationId, `app.${alias}.*`, 'hourly')
   const foreign = await harness.integration(elsewhere, 'webhook')
   await harness.subscription(elsewhere, foreign.integrationId, `app.${alias}.*`)
-  const link = '/console/apps?search=shop'
+  const link = '/console/apps?search=shop#order-1234'
   const text = 'Card declined for postgres://shop:hunter2secret@db.internal/shop'
   const answered = await send(token, { text, link })
   expect(answered).toMatchObject({ subject: `apps/${alias}/order-1234`, replayed: false })
@@ -90,7 +90,8 @@ test('goes thin to subscriptions of its organization, with its text to the inbox
   expect(await inboxOf(builder)).toMatchObject([
     { summary: `${alias}: ${answered.text}`, url: answered.link, subject: `apps/${alias}/order-1234` },
   ])
-  expect(new URL(answered.link).pathname).toBe('/console/apps')
+  const { pathname, search, hash } = new URL(answered.link)
+  expect([pathname, search, hash]).toEqual(['/console/apps', '', ''])
   expect([await inboxOf(viewer), await inboxOf(elsewhere.owner)]).toEqual([[], []])
   harness.clock.advance(60 * 60)
   await harness.drain()

@@ -56,7 +56,8 @@ function readLink(given: string, appUrl: URL): string {
     url.username === '' &&
     url.password === '' &&
     /^\/console(?:\/|$)/.test(url.pathname)
-  if (isOurs) return url.href
+  // What follows the path is free text, and goes to every receiver.
+  if (isOurs) return maskSecrets(url.origin + url.pathname)
   throw new ServiceError('INVALID_REQUEST', undefined, {
     problems: [`link: must be a page of the console, such as ${new URL('/console/apps', appUrl).href}`],
   })
