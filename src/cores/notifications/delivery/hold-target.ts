@@ -26,7 +26,7 @@ export async function holdTarget(tx: Transaction, clock: Clock, { orgId, id }: H
     })
 }
 
-/** In the request itself; more of them the worker has due, a part at a time. */
+/** In the request itself, the oldest; the others the worker has due, a part at a time. */
 const RELEASED_AT_ONCE = 1_000
 
 /** Also where it is turned off or removed: each is then dropped when it is its turn. */
@@ -38,12 +38,12 @@ export async function releaseTarget(tx: Transaction, clock: Clock, { orgId, id, 
       select id, created_at, seq from messages
       where org_id = ${orgId} and channel = ${kind} and next_at >= ${HELD} and state in ('open', 'pending')
         and target = ${id}
-      limit ${sql.raw(String(RELEASED_AT_ONCE + 1))}
+      order by created_at, seq, id
+      limit ${sql.raw(String(RELEASED_AT_ONCE))}
     )
     update messages m set next_at = ${at} + w.place * interval '1 microsecond', slot_at = null
     from (select id, row_number() over (order by created_at, seq, id) as place from held) w
-    where m.org_id = ${orgId} and m.id = w.id and m.state in ('open', 'pending')
-      and (select count(*) from held) <= ${sql.raw(String(RELEASED_AT_ONCE))}`)
+    where m.org_id = ${orgId} and m.id = w.id and m.state in ('open', 'pending')`)
   await tx.execute(sql`
     update message_targets set held_until = null
     where org_id = ${orgId} and target = ${id} and held_until >= ${HELD}`)
