@@ -32,7 +32,8 @@ const RELEASED_AT_ONCE = 1_000
 /** Also where it is turned off or removed: each is then dropped when it is its turn. */
 export async function releaseTarget(tx: Transaction, clock: Clock, { orgId, id, kind }: Held): Promise<void> {
   const at = sql`${clock().toISOString()}::timestamptz`
-  // Messages before their target, as whoever claims locks them. A moment apart, so that they are chosen in their order.
+  // Messages before their target, as whoever claims locks them. A moment apart, so that they are chosen in their order,
+  // and before those that the worker has due afterwards.
   await tx.execute(sql`
     with held as materialized (
       select id, created_at, seq from messages
@@ -41,7 +42,7 @@ export async function releaseTarget(tx: Transaction, clock: Clock, { orgId, id, 
       order by created_at, seq, id
       limit ${sql.raw(String(RELEASED_AT_ONCE))}
     )
-    update messages m set next_at = ${at} + w.place * interval '1 microsecond', slot_at = null
+    update messages m set next_at = ${at} - (${sql.raw(String(RELEASED_AT_ONCE))} - w.place) * interval '1 microsecond', slot_at = null
     from (select id, row_number() over (order by created_at, seq, id) as place from held) w
     where m.org_id = ${orgId} and m.id = w.id and m.state in ('open', 'pending')`)
   await tx.execute(sql`
