@@ -1,6 +1,7 @@
 /** A file becomes a table that can be asked: all of it or nothing, for its own organization, after a kill as well. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { stagingName } from '../../db/managed/drop-staged-table.ts'
 import { and, eq, sql } from '../../db/drizzle.ts'
 import { apiTokens, dataSources, embeddingCounts, loads } from '../../db/schema.ts'
 import {
@@ -556,6 +557,12 @@ L1,Lamp,"[1,1,0] glows",12,true
     expect(made.load).toMatchObject({ state: 'succeeded', undo_until: null, changes: null })
     const before = await contentOf(org, name)
     const { load } = await reload(`${HEADER}L1,Lamp,"[1,1,0] glows",12,true\n`, { table: name, append: true })
+    // As another load leaves it that has finished in the same moment.
+    const mark = stagingName('lod_other_finished')
+    await rowsIn(org, 'shop', `create table ${mark} ()`)
+    await rowsIn(org, 'shop', `comment on table ${mark} is '99999999999.5 ${name}'`)
+    await expect(org.owner.call(undoLoad, { load_id: load.id })).rejects.toEqual(refused('CONFLICT'))
+    await rowsIn(org, 'shop', `drop table ${mark}`)
     await org.owner.call(undoLoad, { load_id: load.id })
     expect(await contentOf(org, name)).toEqual(before)
   })

@@ -21,6 +21,8 @@ import {
   isFinished,
   keysTable,
   literal,
+  lockTable,
+  markFinished,
   oneAtATime,
   rowsTable,
   stagedTable,
@@ -90,7 +92,7 @@ const finish = (loadId: string, plan: StoredPlan, target: Target | undefined): s
     end if;
     ${target && !plan.replace ? changeRows(loadId, plan, target) : moveTable(loadId, plan, target !== undefined)}
     drop table if exists ${rowsTable(loadId)}, ${contentTable(loadId)};
-    create table ${finishedTable(loadId)} ();`,
+    ${markFinished(loadId, plan.table)}`,
   )
 
 /** Questions wait for the moment in which one table goes and the other comes. */
@@ -114,7 +116,8 @@ function changeRows(loadId: string, plan: StoredPlan, { stored }: Target): strin
     ? `insert into ${keys} select t.${key} from ${table} t where not ${isStaged};`
     : ''
   const set = names.filter((name) => name !== key).map((name) => `${name} = excluded.${name}`)
-  return `create table ${keys} as select s.${key} from ${staged} s left join ${table} t on t.${key} = s.${key}
+  return `${lockTable(plan.table)}
+    create table ${keys} as select s.${key} from ${staged} s left join ${table} t on t.${key} = s.${key}
       where ${plan.append ? 'true' : `t.${key} is null or ${values('t')} is distinct from ${values('s')}`};
     ${missing}
     create table ${beforeTable(loadId)} as select ${stored.map(quoteIdentifier).join(', ')} from ${table} t

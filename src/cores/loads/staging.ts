@@ -32,6 +32,25 @@ export const beforeTable = (loadId: string): string => stagingName(beforeName(lo
 export const keysTable = (loadId: string): string => stagingName(keysName(loadId))
 /** Without columns: it is there while the version before is back. */
 export const undoneTable = (loadId: string): string => stagingName(undoneName(loadId))
+/** Nobody else changes its rows until the end of the statement. */
+export const lockTable = (table: string): string =>
+  `lock table ${finalTable(table)} in share row exclusive mode;`
+
+/** When a load has finished, and into which table: the mark says it, so that another statement knows who was last. */
+export const markFinished = (loadId: string, table: string): string =>
+  `create table ${finishedTable(loadId)} ();
+  execute pg_catalog.format('comment on table ${finishedTable(loadId)} is %L', ${EPOCH}::pg_catalog.text || ' ' || ${literal(table)});`
+
+/** Of the same table, and later. One without such a mark is of an earlier version of ours. */
+export const hasLaterLoad = (loadId: string, table: string): string => {
+  const mark = `pg_catalog.obj_description(c.oid, 'pg_class')`
+  const finishedAt = `pg_catalog.substring(${mark}, '^[0-9]+[.]?[0-9]*')::pg_catalog.float8`
+  const marks = `from pg_catalog.pg_class c where c.relnamespace = ${literal(STAGING_SCHEMA)}::pg_catalog.regnamespace`
+  return `exists (select ${marks} and c.relname like ${literal('lod\\_%\\_finished')}
+    and pg_catalog.split_part(${mark}, ' ', 2) = ${literal(table)}
+    and ${finishedAt} > (select ${finishedAt} ${marks} and c.relname = ${literal(finishedName(loadId))}))`
+}
+
 /** Where it ends up. */
 export const finalTable = (table: string): string => `public.${quoteIdentifier(table)}`
 

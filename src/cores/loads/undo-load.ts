@@ -13,7 +13,17 @@ import { setAside } from './finish-step.ts'
 import type { LoadDeps } from './load-deps.ts'
 import { isLoad, presentLoad, requireLoad, undoUntilOf, type LoadRow } from './load-rows.ts'
 import { idColumn } from './search-entry.ts'
-import { beforeTable, finalTable, hasBefore, keysTable, literal, oneAtATime, undoneTable } from './staging.ts'
+import {
+  beforeTable,
+  finalTable,
+  hasBefore,
+  hasLaterLoad,
+  keysTable,
+  literal,
+  lockTable,
+  oneAtATime,
+  undoneTable,
+} from './staging.ts'
 import { readTarget, type Target } from './target-table.ts'
 
 export const undoLoad: Verb<'undoLoad', LoadDeps> = writeInSteps(
@@ -78,8 +88,12 @@ async function refuseOthers(tx: Pick<LoadDeps['db'], 'select'>, load: LoadRow): 
     ? new ServiceError('CONFLICT', 'Another file is being loaded into this table', {
         hint: 'Wait for it, or cancel it: svc db loads',
       })
-    : new ServiceError('CONFLICT', 'The table was loaded again since then')
+    : loadedAgain()
 }
+
+/** In the class of conditions that nobody else uses, as in finish-step.ts. */
+const LOADED_AGAIN = 'SVC04'
+const loadedAgain = () => new ServiceError('CONFLICT', 'The table was loaded again since then')
 
 async function bringBack(queries: Queries, load: LoadRow, plan: StoredPlan, undone: boolean): Promise<void> {
   if (!(await hasBefore(queries, load.id))) throw nothingBefore()
@@ -95,11 +109,16 @@ async function bringBack(queries: Queries, load: LoadRow, plan: StoredPlan, undo
       oneAtATime(
         load.id,
         `if (pg_catalog.to_regclass(${literal(mark)}) is not null) = ${undone} then return; end if;
+        ${lockTable(plan.table)}
+        if ${hasLaterLoad(load.id, plan.table)} then
+          raise exception 'the table was loaded again' using errcode = '${LOADED_AGAIN}';
+        end if;
         ${change}
         ${undone ? `create table ${mark} ();` : `drop table ${mark};`}`,
       ),
     )
     .catch((error: unknown) => {
+      if ((error as { code?: string }).code === LOADED_AGAIN) throw loadedAgain()
       // Rows or columns that do not fit any more.
       throw /^(42|22|23)/.test((error as { code?: string }).code ?? '') ? tableChanged() : error
     })
