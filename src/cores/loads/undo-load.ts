@@ -29,34 +29,36 @@ import { readTarget, type Target } from './target-table.ts'
 export const undoLoad: Verb<'undoLoad', LoadDeps> = writeInSteps(
   { audit: 'load.undone' },
   async (context, { load_id, undone }) => {
-    const { db, clock, orgId, principal, transaction } = context
+    const { db, clock, orgId, transaction } = context
     const { load, source } = await requireLoad(db, orgId, load_id)
     const until = undoUntilOf(load)
     if (until === null || until <= clock()) throw nothingBefore()
     await requireDiskQuota(db, orgId, source.kind)
-    await transaction(async ({ tx, audit }) => {
+    await transaction(async ({ tx }) => {
       await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`loads of ${orgId}`}, 0))`)
       await refuseOthers(tx, load)
-      await audit(
-        'load.undone',
-        `${load.filename || load.id} in ${sourceIdOf(source.name)}, table ${load.plan!.table}`,
-      )
     })
+    // Whoever goes away meanwhile does not end it: what is done is noted below.
     await failingAsDatabase(() =>
       writeToDatabase(context, source, (queries) => bringBack(queries, load, load.plan!, undone), {
-        signal: principal.signal,
         isLong: true,
       }),
     )
+    // Afterwards: whoever asks again, because the answer was lost, finds it done and notes it.
+    const plan = { ...load.plan!, isUndone: undone }
+    await transaction(async ({ tx, audit }) => {
+      const noted = await tx
+        .update(loads)
+        .set({ plan })
+        .where(and(isLoad(load), sql`coalesce(${loads.plan} ->> 'isUndone', 'false') <> ${String(undone)}`))
+        .returning({ id: loads.id })
+      if (noted.length === 0) return
+      const what = `${load.filename || load.id} in ${sourceIdOf(source.name)}, table ${plan.table}`
+      await audit('load.undone', what)
+    })
     // Without them questions rank a little worse, until the next look at its health.
     await takeWordStatisticsAgain(context, source).catch(() => {})
-    // Afterwards: whoever asks again, because the answer was lost, finds it done and notes it.
-    const [now] = await db
-      .update(loads)
-      .set({ plan: { ...load.plan!, isUndone: undone } })
-      .where(isLoad(load))
-      .returning()
-    return presentLoad(now ?? load, source)
+    return presentLoad({ ...load, plan }, source)
   },
 )
 
