@@ -590,6 +590,22 @@ L1,Lamp,"[1,1,0] glows",12,true
     expect(orders).toEqual(before.map(({ sku }) => ({ sku })))
   })
 
+  test('an undo that does not fit the search configuration is refused, with what is missing', async () => {
+    const name = table()
+    await loadFile(system, org.owner.call, 'shop', 'sku,name,description\nT1,Tent,"[1,0,0] light"\n', {
+      ...PLAN,
+      table: name,
+    })
+    const { load } = await reload(NEXT, { table: name, replace: true, save_configuration: true })
+    expect(load).toMatchObject({ state: 'succeeded', configuration_saved: true })
+    const after = await contentOf(org, name)
+    await expect(org.owner.call(undoLoad, { load_id: load.id })).rejects.toMatchObject({
+      code: 'CONFLICT',
+      problems: expect.arrayContaining(['the search configuration names column price']),
+    })
+    expect(await contentOf(org, name)).toEqual(after)
+  })
+
   test('stays as it is where something would be lost, and says what', async () => {
     const name = table()
     await loadFile(system, org.owner.call, 'shop', CSV, { ...PLAN, table: name, save_configuration: true })

@@ -5,7 +5,13 @@ import { quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
 import { loads, type StoredPlan } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { LOAD_UNDO_DAYS } from '../../contracts/limits.ts'
-import { requireDiskQuota, sourceIdOf, writeToDatabase, type Queries } from '../databases/index.ts'
+import {
+  requireDiskQuota,
+  sourceIdOf,
+  writeToDatabase,
+  type Queries,
+  type SourceRow,
+} from '../databases/index.ts'
 import { takeWordStatisticsAgain } from '../search/index.ts'
 import { writeInSteps, type Verb } from '../verb.ts'
 import { failingAsDatabase } from './database-problem.ts'
@@ -24,7 +30,7 @@ import {
   oneAtATime,
   undoneTable,
 } from './staging.ts'
-import { readTarget, type Target } from './target-table.ts'
+import { readTarget, targetProblems, type Target } from './target-table.ts'
 
 export const undoLoad: Verb<'undoLoad', LoadDeps> = writeInSteps(
   { audit: 'load.undone' },
@@ -40,7 +46,7 @@ export const undoLoad: Verb<'undoLoad', LoadDeps> = writeInSteps(
     })
     // Whoever goes away meanwhile does not end it: what is done is noted below.
     await failingAsDatabase(() =>
-      writeToDatabase(context, source, (queries) => bringBack(queries, load, load.plan!, undone), {
+      writeToDatabase(context, source, (queries) => bringBack(queries, load, source, undone), {
         isLong: true,
       }),
     )
@@ -97,10 +103,12 @@ async function refuseOthers(tx: Pick<LoadDeps['db'], 'select'>, load: LoadRow): 
 const LOADED_AGAIN = 'SVC04'
 const loadedAgain = () => new ServiceError('CONFLICT', 'The table was loaded again since then')
 
-async function bringBack(queries: Queries, load: LoadRow, plan: StoredPlan, undone: boolean): Promise<void> {
+async function bringBack(queries: Queries, load: LoadRow, source: SourceRow, undone: boolean): Promise<void> {
+  const plan = load.plan!
   if (!(await hasBefore(queries, load.id))) throw nothingBefore()
   const target = await readTarget(queries, plan.table)
   if (!target || (plan.replace && target.isDependedOn)) throw tableChanged()
+  if (plan.replace) await refuseUnfit(queries, load.id, plan, target, source, undone)
   const change = plan.replace
     ? swapTables(load.id, plan.table)
     : swapRows(load.id, plan, await columnsBefore(queries, load.id, plan.table, target))
@@ -128,6 +136,45 @@ async function bringBack(queries: Queries, load: LoadRow, plan: StoredPlan, undo
 
 const tableChanged = () =>
   new ServiceError('CONFLICT', 'The table was changed since the load, and stays as it is')
+
+/** What is configured must be in the table that comes back, or questions would fail, or show rows to everybody. */
+async function refuseUnfit(
+  queries: Queries,
+  loadId: string,
+  plan: StoredPlan,
+  target: Target,
+  { configuration }: SourceRow,
+  undone: boolean,
+): Promise<void> {
+  const found = await queries.query<{ name: string; type: string; comment: string | null; is_done: boolean }>(
+    `select a.attname::text as name, pg_catalog.format_type(a.atttypid, a.atttypmod) as type,
+        pg_catalog.col_description(a.attrelid, a.attnum) as comment,
+        (pg_catalog.to_regclass(${literal(undoneTable(loadId))}) is not null) = ${undone} as is_done
+      from pg_catalog.pg_attribute a
+      where a.attrelid = pg_catalog.to_regclass(${literal(beforeTable(loadId))}) and a.attnum > 0 and not a.attisdropped
+      order by a.attnum limit 2000`,
+  )
+  // Whoever asks again after a lost answer: what lies there now is what was replaced.
+  if (found[0]?.is_done) return
+  const columns = found.map(({ name }) => ({ name, header: name }))
+  const comment = found.find(({ name }) => name === 'embedding')?.comment ?? ''
+  const model = /^Embedded by svc with model (.*?)(?: from columns .*)?$/s.exec(comment)?.[1] ?? plan.model
+  const problems = targetProblems({ ...plan, columns, id: 0, model }, target, configuration)
+  const typeOf = new Map(found.map(({ name, type }) => [name, type]))
+  for (const entry of configuration?.connection_config.embedding_configs ?? []) {
+    if (entry.table !== plan.table) continue
+    const [vector, words] = [entry.columns[0] ?? 'embedding', entry.text_search_column]
+    const type = `vector(${entry.dimensions})`
+    if (typeOf.get(vector) !== type) problems.push(`the search configuration names ${type} ${vector}`)
+    for (const name of [words, configuration?.access_column]) {
+      if (name && !typeOf.has(name)) problems.push(`the search configuration names column ${name}`)
+    }
+  }
+  if (problems.length === 0) return
+  throw new ServiceError('CONFLICT', 'The table that would come back does not fit the search configuration', {
+    problems: [...new Set(problems)],
+  })
+}
 
 /** Questions wait for the moment in which one table goes and the other comes. */
 const swapTables = (loadId: string, table: string): string =>
