@@ -235,16 +235,20 @@ async function whenFree(db: Database, table: MonthlyTable, statements: readonly 
   }
 }
 
-/** By a transaction that has been open for a while, or one of another role, of which that is not told. */
+/**
+ * By a transaction that has been open for a while, or one of another role, of which that is not told, or a prepared one. One
+ * that has ended since its lock was seen has no beginning any more.
+ */
 async function isReadForLong(db: Database, table: MonthlyTable): Promise<boolean> {
   const [row] = await db.execute<{ is: boolean }>(sql`
     select exists (
       select from pg_locks held left join pg_stat_activity who on who.pid = held.pid
-      where held.locktype = 'relation' and held.granted and held.pid <> pg_backend_pid()
+      where held.locktype = 'relation' and held.granted and held.pid is distinct from pg_backend_pid()
         and held.database = (select oid from pg_database where datname = current_database())
         and held.relation in (
           select ${table}::regclass union all select inhrelid from pg_inherits where inhparent = ${table}::regclass)
-        and coalesce(who.xact_start < clock_timestamp() - ${LONG_READ}::interval, true)) as is`)
+        and (held.pid is null or who.query = '<insufficient privilege>'
+          or who.xact_start < clock_timestamp() - ${LONG_READ}::interval)) as is`)
   return row!.is
 }
 
