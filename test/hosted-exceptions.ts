@@ -115,6 +115,7 @@ export const TESTS: Readonly<Record<string, Readonly<Record<string, string>>>> =
   },
   'test/walks/audit.test.ts': {
     'profile.email_lost': PAGES,
+    'access.ended_again': ENDINGS,
     'data_source.previewed': 'its source has no database, so that what comes after the row is 504',
     'grant.created': CONNECTOR,
     'grant.narrowed': CONNECTOR,
@@ -209,6 +210,7 @@ export const TESTS: Readonly<Record<string, Readonly<Record<string, string>>>> =
       'the second system would have a vendor of its own',
   },
   'test/walks/rights.test.ts': {
+    'a rotation gives the new value exactly what the old one may do, and both of them no more': PAGES,
     'every operation about members': ASSERTIONS,
     'every role for somebody, up and down': ASSERTIONS,
   },

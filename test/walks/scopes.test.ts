@@ -119,7 +119,10 @@ async function expectRules(service: Service, op: Operation, asked: typeof WHO): 
     const bearer = bearers[who]
     const token = typeof bearer === 'function' ? await bearer() : bearer
     const code = await requestWithInvalidInput(service, op, { token, orgId: org.id })
-    expect(`${who}: ${code}`).toBe(`${who}: ${expectedCode(op, rule)}`)
+    // The vendor's, who does not know it even where nobody need say who they are.
+    const isUnknown =
+      isHosted && who === 'the operator’s token' && op.access === 'anyone' && op.service === 'auth-service'
+    expect(`${who}: ${code}`).toBe(`${who}: ${isUnknown ? 'UNAUTHENTICATED' : expectedCode(op, rule)}`)
   }
 }
 
