@@ -389,9 +389,9 @@ export const PASSAGE_TOKENS = 256
 export const DOCUMENTS_LEFT_OUT_SHOWN = 100
 /** Outermost folders of a documents source, in an answer. */
 export const DOCUMENTS_FOLDERS_SHOWN = 1_000
-/** How long the version before can be brought back. */
 /** Values that a document, or a folder of them, names as who sees it. */
 export const DOCUMENT_ACCESS_MAX = 100
+/** How long the version before can be brought back. */
 export const DOCUMENTS_UNDO_DAYS = 7
 /** A sync that has sent nothing for so long makes way for the next one. */
 export const DOCUMENTS_SYNC_IDLE_SECONDS = 60
