@@ -1,5 +1,6 @@
 /** Two tests load the real weights; what happens when a thread misbehaves is played by threads that do so on command. */
 import { execFile } from 'node:child_process'
+import { EventEmitter } from 'node:events'
 import { promisify, inspect } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -86,6 +87,21 @@ function played(options: LocalOptions = {}, code = PLAYED) {
   return { ...rest, threads, embed: async (text: string) => Array.from((await embed(text)).slice(0, 2)) }
 }
 
+/** Errors and messages of a thread come on ways of their own: only its exit is behind both. */
+function overtaken(): Worker {
+  const thread = new EventEmitter()
+  const postMessage = () =>
+    setImmediate(() => {
+      thread.emit('error', new Error('canary'))
+      setImmediate(() => {
+        thread.emit('message', { loaded: {} })
+        thread.emit('exit', 1)
+      })
+    })
+  const still = { ref: () => {}, unref: () => {}, terminate: async () => 1, cpuUsage: async () => ({}) }
+  return Object.assign(thread, { postMessage, ...still }) as unknown as Worker
+}
+
 const TRY_AGAIN = 'Try again in a moment.'
 const OF_NO_USE = 'Trying again will not help. The embedding model fails on this text.'
 
@@ -131,6 +147,13 @@ describe('a text that ends its thread', () => {
       { event, model: 'minilm-l6-v2', reason, text: 'again' },
       { event, model: 'minilm-l6-v2', reason, text: 'refused' },
     ])
+    expect(problem()).toBeUndefined()
+  })
+
+  test('is the one to blame, also where its error overtakes the word that the model is loaded', async () => {
+    const { embed, lines, problem } = open({ startThread: () => overtaken() })
+    expect(await reasonOf(embed('canary'), OF_NO_USE)).toBe('its thread failed: unknown')
+    expect(lines.map(({ text }) => text)).toEqual(['again', 'refused'])
     expect(problem()).toBeUndefined()
   })
 

@@ -36,6 +36,7 @@ const LOOKS = 8
 export function watchThread(worker: Worker, watched: Watched): ModelThread {
   const { dimensions, cpuLimitMs, onLoaded, onLost, onExit } = watched
   let isReady = false
+  let thrown: string | undefined
   let settle: ((outcome: Float32Array | Failure) => void) | undefined
   const fail = (reason: string, isEnded = false) => (settle ? settle({ reason, isEnded }) : onLost())
 
@@ -51,10 +52,12 @@ export function watchThread(worker: Worker, watched: Watched): ModelThread {
         else settle?.(vector)
       }
     })
-    .on('error', (error) => fail(`its thread failed: ${codeOf(error)}`))
+    // It may overtake what the thread said before. At its exit all of that has been heard.
+    .on('error', (error) => void (thrown = `its thread failed: ${codeOf(error)}`))
     .on('exit', (code) => {
       onExit()
-      fail('its thread ended', TERMINATED.includes(code))
+      if (thrown) fail(thrown)
+      else fail('its thread ended', TERMINATED.includes(code))
     })
   worker.unref()
 
