@@ -112,12 +112,17 @@ type Running = Awaited<ReturnType<typeof begin>>
 function watch({ call }: Running) {
   const seen = new Set<string>()
   const over = new AbortController()
+  const look = async () => {
+    const held = await call(showDocuments, { name: 'pages' }).catch(() => undefined)
+    if (held) seen.add(told(held))
+  }
   const looking = (async () => {
     while (!over.signal.aborted) {
-      const held = await call(showDocuments, { name: 'pages' }).catch(() => undefined)
-      if (held) seen.add(`${held.documents} documents, ${held.passages} passages`)
+      await look()
       await sleep(100)
     }
+    // What is there when it is told to stop may be younger than its last look.
+    await look()
   })()
   return async () => {
     over.abort()

@@ -336,7 +336,7 @@ export async function expectStaysLess<System extends TestSystem>(
   const [one, two] = [await make(system, mine), await make(system, theirs)]
   const before = { one: await one.read(), two: await two.read() }
   const kept: Ending[] = []
-  const leave = addEndingKeeper(system.db, {
+  const leave = addEndingKeeper(system.ownDb, {
     async committing(endings) {
       kept.push(...endings)
       return async () => {}

@@ -23,6 +23,8 @@ export const ORIGIN = 'http://localhost:4000'
 export type TestSystem = {
   readonly system: System
   readonly db: Awaited<ReturnType<typeof testDatabase>>['db']
+  /** What the system itself was given: never two databases. */
+  readonly ownDb: TestSystem['db']
   /** The listener without its socket: Host check, health, services by path. */
   readonly fetch: (path: string, init?: RequestInit) => Promise<Response>
   readonly service: Service
@@ -142,6 +144,7 @@ async function start(env: Record<string, string>, overrides: TestOverrides): Pro
   return {
     system,
     db,
+    ownDb: db,
     service: dispatch,
     ...connecting(config, dispatch),
     isHosted: false,

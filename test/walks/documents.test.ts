@@ -44,7 +44,7 @@ beforeAll(async () => {
   other = await makeOrganization(system)
   name = unique('docs').replaceAll('-', '_')
   const source_id = `db_${name}`
-  const leave = addEndingKeeper(system.db, {
+  const leave = addEndingKeeper(system.ownDb, {
     async committing(endings) {
       kept.push(...endings)
       return async () => {}
