@@ -3,6 +3,7 @@ import { ERRORS, ServiceError } from '../contracts/errors.ts'
 import { formatJson } from './format-output.ts'
 import { ServerError } from './server-error.ts'
 import { sanitizeLines } from './terminal-text.ts'
+import { UNREACHABLE, UnreachableError } from './unreachable-error.ts'
 
 export type ErrorFormat = {
   readonly json: boolean
@@ -13,7 +14,8 @@ export type ErrorFormat = {
   readonly loginHint?: string
 }
 
-export const exitCodeOf = (failure: ServiceError): number => ERRORS[failure.code].exit
+export const exitCodeOf = (failure: ServiceError): number =>
+  failure instanceof UnreachableError ? UNREACHABLE.exit : ERRORS[failure.code].exit
 
 export const toServiceError = (error: unknown): ServiceError =>
   error instanceof ServiceError
@@ -33,7 +35,7 @@ export function formatError(failure: ServiceError, format: ErrorFormat): string 
     return formatJson(
       {
         error: {
-          code,
+          code: failure instanceof UnreachableError ? UNREACHABLE.code : code,
           message,
           hint,
           problems,

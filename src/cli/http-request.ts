@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { ServiceError } from '../contracts/errors.ts'
 import type { Proxy } from './proxy.ts'
 import type { RouteOptions } from './proxy-route.ts'
+import { UnreachableError } from './unreachable-error.ts'
 
 export type HttpRequest = {
   readonly method: string
@@ -101,7 +102,7 @@ function sendTo(connection: Connection, url: URL, request: HttpRequest, spentMs 
       response.on('data', (chunk: Buffer) => {
         chunks.push(chunk)
         size += chunk.length
-        if (size > RESPONSE_MAX_BYTES) fail(unexpected(url, 'sent a response that is too large'))
+        if (size > RESPONSE_MAX_BYTES) fail(tooLarge(url))
       })
       response.on('error', (error) => fail(failed(error)))
       response.on('end', () => {
@@ -126,10 +127,13 @@ const timedOut = (url: URL, ms: number): ServiceError =>
     hint: 'Try again, or wait longer with --timeout <seconds>.',
   })
 
+/** Somebody was there, and may have done what was asked. */
+const SPOKE = /^(ECONNRESET|EPIPE|HPE_)/
+
 const CHECK = 'Check that the server is running at this URL: svc doctor'
 
-const unexpected = (url: URL, what: string, hint = CHECK, cause?: Error): ServiceError =>
-  new ServiceError('UNEXPECTED', `${url.origin} ${what}`, { hint, cause })
+const tooLarge = (url: URL): ServiceError =>
+  new ServiceError('UNEXPECTED', `${url.origin} sent a response that is too large`, { hint: CHECK })
 
 function unreachable(url: URL, error: Error & { code?: string }): ServiceError {
   const code = error.code ?? ''
@@ -139,8 +143,11 @@ function unreachable(url: URL, error: Error & { code?: string }): ServiceError {
       cause: error,
     })
   }
-  const [what, hint] = describeFailure(code, url)
-  return unexpected(url, what, hint, error)
+  const [what, hint = CHECK] = describeFailure(code, url)
+  const message = `${url.origin} ${what}`
+  return SPOKE.test(code)
+    ? new ServiceError('UNEXPECTED', message, { hint, cause: error })
+    : new UnreachableError(message, { hint, cause: error })
 }
 
 function describeFailure(code: string, { hostname }: URL): readonly [what: string, hint?: string] {

@@ -6,6 +6,7 @@ import { connect as connectTls } from 'node:tls'
 import { ServiceError } from '../contracts/errors.ts'
 import type { Proxy } from './proxy.ts'
 import { usageError } from './usage-error.ts'
+import { UnreachableError } from './unreachable-error.ts'
 
 export type RouteOptions = Omit<RequestOptions, 'headers'> & {
   readonly servername?: string
@@ -103,7 +104,7 @@ const named = ({ url, variable }: Proxy): string => `The proxy ${url.origin} (${
 
 export function proxyUnreachable(proxy: Proxy, url: URL, error: Error & { code?: string }): ServiceError {
   const reason = error.code === undefined ? '' : ` (${error.code})`
-  return new ServiceError('UNEXPECTED', `${named(proxy)} is unreachable${reason}`, {
+  return new UnreachableError(`${named(proxy)} is unreachable${reason}`, {
     hint: `Check ${proxy.variable}, or add ${url.hostname} to NO_PROXY.`,
     cause: error,
   })
@@ -114,6 +115,6 @@ const refused = (proxy: Proxy, target: string, status: number): ServiceError =>
     ? new ServiceError('UNEXPECTED', `${named(proxy)} requires a login (407)`, {
         hint: `Set it as ${proxy.variable}=http://user:password@host:port`,
       })
-    : new ServiceError('UNEXPECTED', `${named(proxy)} did not connect to ${target} (${status})`, {
+    : new UnreachableError(`${named(proxy)} did not connect to ${target} (${status})`, {
         hint: `Ask whoever runs the proxy, or add ${target.replace(/:\d+$/, '')} to NO_PROXY.`,
       })

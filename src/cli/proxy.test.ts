@@ -231,7 +231,7 @@ describe('through a proxy', () => {
     }
     proxy.misbehave(403)
     const used = await doctor({ HTTPS_PROXY: proxy.url.replace('//', '//me:hidden@') })
-    expect(used).toMatchObject({ exit: 1 })
+    expect(used).toMatchObject({ exit: 8 })
     expect(used.out).toContain(
       `ok      proxy: ${proxy.url} (HTTPS_PROXY)\nfailed  server: The proxy ${proxy.url}`,
     )

@@ -10,6 +10,7 @@ import type { CommandContext } from './command-context.ts'
 import { retryPause } from './retry-pause.ts'
 import { mayRetry } from './runner/retry.ts'
 import { usageError } from './usage-error.ts'
+import { UnreachableError } from './unreachable-error.ts'
 
 type Sent = Output<'pushLogs'>
 
@@ -47,7 +48,9 @@ export async function pushLines(
     unsent += linesIn(batch)
   }
   if (unsent > 0) {
-    throw new ServiceError(failure?.code ?? 'TIMEOUT', `${unsent} lines were not sent`, { cause: failure })
+    const message = `${unsent} lines were not sent`
+    if (failure instanceof UnreachableError) throw new UnreachableError(message, { cause: failure })
+    throw new ServiceError(failure?.code ?? 'TIMEOUT', message, { cause: failure })
   }
   if (failure) throw failure
   return sent

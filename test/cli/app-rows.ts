@@ -83,10 +83,26 @@ export const APP_ROWS: Row[] = [
   ['apps logs groups nothing', 4, /svc apps list/],
   ['apps logs groups shop --context ro', 3, /error: /],
   ['apps logs shop --context ro', 3, /error: /],
+  [
+    'apps events send shop app.shop.order_failed --subject order-1 --text "The card was declined"',
+    0,
+    /^id: +evt_\w+\n/,
+  ],
+  ['apps events send shop app.shop.paid --subject order-1 --idempotency-key one', 0, /^id: +evt_\w+\n/],
+  ['apps events send shop app.shop.paid --subject order-2 --idempotency-key one', 6, /error: /],
+  ['apps events send shop app.other.order_failed --subject order-1', 5, /error: /],
+  ['apps events send shop app.shop.order_failed', 5, /--subject/],
+  ['apps events send nothing app.nothing.order_failed --subject order-1', 4, /svc apps list/],
+  [
+    'apps events send shop app.shop.order_failed --subject order-1 --context scoped',
+    3,
+    /scopes of this token/,
+  ],
 ]
 
 /** A line for every command that calls the server. */
 export const APP_LINES = [
+  'apps events send shop app.shop.order_failed --subject order-1',
   'apps logs shop',
   'apps logs groups shop',
   'apps logs push shop',

@@ -1,5 +1,7 @@
 /** Every command against a real server process, and every exit code that it can end with. */
 import { mkdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { COMMANDS } from '../../src/cli/command-table.ts'
@@ -198,7 +200,7 @@ const ROWS: Row[] = [
     0,
     /warning: other users can see[^]*Current context: localhost/,
   ],
-  ['login --api-url http://localhost:1 --api-key {owner} --context ro', 1, /connection refused/],
+  ['login --api-url http://localhost:1 --api-key {owner} --context ro', 8, /connection refused/],
   ['context list', 0, /\n\* +localhost +http[^]*\n- +ro +http[^]*\n- +scoped/],
   ['context use ro', 0, /Switched to context ro/],
   ['context show', 0, /name: +ro\n/],
@@ -258,7 +260,7 @@ const ROWS: Row[] = [
   [
     'datasource query db_sample tents --filter in_stock=true --filter category=tents --filter category=bags -o table',
     0,
-    /^ID +TITLE +SCORE +TARGET\n/,
+    /^ID +TITLE +SCORE +TARGET +URL\n/,
   ],
   [
     'datasource query db_nothing "is there anything?"',
@@ -460,7 +462,7 @@ const calls = commandOperations()
 /** Exit codes of commands that call no server, and those that a command adds to its operations'. */
 const OWN_EXITS: Record<string, number[]> = {
   // Those of whatever it calls.
-  api: [1, 3, 4, 6, 7],
+  api: [1, 3, 4, 6, 7, 8],
   // It asks a server that does not answer again and again.
   'apps runner': [0, 3, 4, 11],
   // They work, and what they find is not well.
@@ -609,9 +611,34 @@ describe('a server that is there and does not answer: 7', () => {
   )
 })
 
-describe('a server that is gone: 1', () => {
+describe('a program that is no svc server: 1', () => {
+  let origin: string
+  const otherProgram = createServer((_request, response) => void response.writeHead(500).end('no'))
+  beforeAll(async () => {
+    origin = known['origin']!
+    await new Promise<void>((resolve) => void otherProgram.listen(0, '127.0.0.1', resolve))
+    known['origin'] = `http://127.0.0.1:${(otherProgram.address() as AddressInfo).port}`
+  })
+  afterAll(() => {
+    known['origin'] = origin
+    otherProgram.close()
+  })
+  test.each(LINES)('svc %s', (line) =>
+    expectExit([
+      line,
+      1,
+      /error: /,
+      { env: { SVC_API_URL: known['origin']!, SVC_API_KEY: known['owner']! } },
+    ]),
+  )
+})
+
+describe('a server that is gone: 8', () => {
   beforeAll(() => server.stop('SIGKILL'))
-  test.each(LINES)('svc %s', (line) => expectExit([line, 1, /connection refused/]))
+  test.each(LINES)('svc %s', (line) => expectExit([line, 8, /connection refused/]))
+
+  test('and its own code for programs', () =>
+    expectExit(['status --json', 8, /"code":"UNREACHABLE".*"exit_code":8/]))
 })
 
 test.each(COMMANDS)('$path was seen with every exit code that it has', ({ path }) => {
@@ -621,7 +648,7 @@ test.each(COMMANDS)('$path was seen with every exit code that it has', ({ path }
     0,
     // Every command line can be wrong.
     5,
-    ...(operations.length > 0 ? [1, 3, 7] : []),
+    ...(operations.length > 0 ? [1, 3, 7, 8] : []),
     ...operations.flatMap(({ errors }) => errors.map((code) => ERRORS[code].exit)),
     ...(OWN_EXITS[path] ?? []),
   ])

@@ -69,8 +69,4 @@ export const GROUP_LINES = [
 
 export const GROUP_UNTRIED = {
   'groups members add': { exits: [6], because: 'takes five thousand of them' },
-  'datasource preview': {
-    exits: [1, 7],
-    because: 'needs a database that fails: test/walks/failing-sources.test.ts has that for questions',
-  },
 }

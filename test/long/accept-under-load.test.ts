@@ -113,7 +113,8 @@ test('beside a thousand made-up credentials of one address', async () => {
     'x-forwarded-for': '198.51.100.1',
   }))
   const seen = await besideCrowd({ ...ME, headers }, REQUESTS, '192.0.2.7')
-  // On a slow machine one address has more waiting than it may, and is told so.
+  // Those that nobody knows wait for fifteen seconds at most; who waits longer is refused, for the crowd of its own network or, the
+  // last of it, for all others. How many that are is the speed of the machine.
   expect(seen.statuses).toContain(401)
   expect(seen.statuses.filter((status) => ![401, 429, 503].includes(status))).toEqual([])
   expect(seen.wrong).toEqual([])

@@ -6,6 +6,7 @@ import { TOOLS } from '../../mcp/tools.ts'
 import { SETTINGS } from '../../src/boot/config.ts'
 import { COMMANDS, GLOBAL_OPTIONS, ROOT_OPTIONS } from '../../src/cli/command-table.ts'
 import { FOUND_FAILED } from '../../src/cli/exit-codes.ts'
+import { UNREACHABLE } from '../../src/cli/unreachable-error.ts'
 import { ASSISTANTS, type SetupStep } from '../../src/console/pages/connect/assistants.ts'
 import { ERRORS, type ErrorCode } from '../../src/contracts/errors.ts'
 import * as limits from '../../src/contracts/limits.ts'
@@ -110,7 +111,12 @@ describe('errors', () => {
 
   test('the exit codes of the entry are those that the program and the contract know', () => {
     const rows = [...page('svc/SKILL.md').matchAll(/^\| (\d+) \| (.+?) \|/gm)]
-    const exits = new Set([0, ...Object.values(ERRORS).map(({ exit }) => exit), FOUND_FAILED])
+    const exits = new Set([
+      0,
+      ...Object.values(ERRORS).map(({ exit }) => exit),
+      FOUND_FAILED,
+      UNREACHABLE.exit,
+    ])
     expect(new Set(rows.map(([, exit]) => Number(exit)))).toEqual(exits)
     for (const [, exit, says = ''] of rows) {
       for (const [, code] of says.matchAll(/`([A-Z_]+)`/g)) {
