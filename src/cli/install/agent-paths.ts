@@ -2,11 +2,20 @@
 
 type AgentPath = { readonly project: string; readonly user: string }
 
-/** Claude Code reads only the first, Codex and Gemini only the second, and most others one of the two. */
-export const ALWAYS_INSTALLED: readonly AgentPath[] = [
-  { project: '.claude/skills', user: '.claude/skills' },
-  { project: '.agents/skills', user: '.agents/skills' },
-]
+/** Codex, Gemini, Copilot and most others read it. */
+export const COMMON: AgentPath = { project: '.agents/skills', user: '.agents/skills' }
+
+/** Reads no other. */
+export const CLAUDE: AgentPath = { project: '.claude/skills', user: '.claude/skills' }
+
+/**
+ * What an agent leaves in a project or a home directory where it is used. Where neither of the two is found, both are
+ * written for: nobody has worked there yet.
+ */
+export const SIGNS = {
+  claude: { project: ['.claude', 'CLAUDE.md'], home: '.claude' },
+  gemini: { project: ['.gemini', 'GEMINI.md'], home: '.gemini' },
+} as const
 
 /** Agents with a folder of their own: installed only where that agent is used. */
 export const IF_AGENT_IS_USED: readonly AgentPath[] = [
@@ -20,7 +29,8 @@ export const IF_AGENT_IS_USED: readonly AgentPath[] = [
   { project: '.qwen/skills', user: '.qwen/skills' },
 ]
 
-export const PROJECT_INSTRUCTIONS = ['AGENTS.md', 'GEMINI.md'] as const
+/** Most agents read the first. */
+export const PROJECT_INSTRUCTIONS = { common: 'AGENTS.md', gemini: 'GEMINI.md' } as const
 
 /** In the home directory each agent has its own folder; written only where it exists. */
 export const USER_INSTRUCTIONS = ['.codex/AGENTS.md', '.gemini/GEMINI.md'] as const

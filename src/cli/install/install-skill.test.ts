@@ -105,6 +105,30 @@ test('an empty project gets both folders and both files, and a second run touche
   expect(statusOf(await plan()).state).toBe('current')
 })
 
+test.each([
+  ['Claude Code in the project', ['CLAUDE.md'], [CLAUDE, AGENTS], ['AGENTS.md']],
+  ['Gemini in the project', ['.gemini/settings.json'], [AGENTS], ['AGENTS.md', 'GEMINI.md']],
+  ['both', ['.claude/settings.json', 'GEMINI.md'], [CLAUDE, AGENTS], ['AGENTS.md', 'GEMINI.md']],
+])('writes for the agents that are there: %s', async (_, signs, folders, files) => {
+  const { install } = project(Object.fromEntries(signs.map((sign) => [sign, ''])))
+  const { targets, agents_files } = await install()
+  expect(targets.map(({ dir }) => dir)).toEqual(folders)
+  expect(agents_files.map(({ path }) => path)).toEqual(files)
+})
+
+test('writes for the agents that the home directory shows, also where the project shows none', async () => {
+  const { around, install, path, put } = project()
+  put('home/.claude/settings.json', '')
+  const { targets, agents_files } = await install({}, { home: path('home') })
+  expect([...targets.map(({ dir }) => dir), ...agents_files.map((file) => file.path)]).toEqual([
+    CLAUDE,
+    AGENTS,
+    'AGENTS.md',
+  ])
+  const user = await install({}, { home: around, user: true })
+  expect(user.targets.map(({ dir }) => dir)).toEqual([CLAUDE, AGENTS])
+})
+
 test('the report is a document for programs', async () => {
   const { root, plan } = project({ [`${AGENTS}/SKILL.md`]: 'mine' })
   expect(dryRunPlan(await plan({ agents: false }), { force: true })).toEqual({
@@ -140,6 +164,7 @@ test('an earlier release is updated, in the format of each file, and files that 
     [`${CLAUDE}/SKILL.md`]: `\ufeff${EARLIER['SKILL.md'].replaceAll('\n', '\r\n').trimEnd()}`,
     [`${CLAUDE}/mine.md`]: 'mine',
     [`${CLAUDE}/references/mine.md`]: 'mine',
+    '.gemini/settings.json': '{}',
     [`${AGENTS}/references/gone.md`]: 'edited, and no longer ours to judge',
   })
   chmodSync(path(`${CLAUDE}/references/one.md`), 0o600)
@@ -172,6 +197,7 @@ test('an edited file is refused and nothing at all is written; --force overwrite
     [`${AGENTS}/references/two.md`]: `${CURRENT['references/two.md']} mine\n`,
     'AGENTS.md': '<!-- BEGIN svc-skill:toy -->\nmine\n<!-- END svc-skill:toy -->\n',
     [`${AGENTS}/foreign.md`]: 'foreign',
+    '.gemini/settings.json': '{}',
   })
   const before = snapshotFolder(around)
   expect(refusedFiles(await plan()).map(({ path }) => path)).toEqual([
@@ -560,6 +586,7 @@ test('temporary files of killed installs are cleared, and only those', async () 
     `deep/${name('AGENTS.md', dead)}`,
   ]
   for (const file of [...stale, ...kept]) put(file, 'half')
+  put('.gemini/settings.json', '{}')
   utimesSync(path(stale[2]!), old, old)
   mkdirSync(path(`${AGENTS}/${name('SKILL.md', dead)}`))
   link(name('GEMINI.md', dead), 'AGENTS.md')
