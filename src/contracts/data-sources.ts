@@ -450,7 +450,7 @@ export const queryDataSource = reading({
     path: 'datasource query',
     summary: 'Query a data source',
     arguments: ['source_id', 'query'],
-    table: 'id, title, SCORE=metadata._score:scalar, TARGET=metadata._target:scalar, URL=url?',
+    table: 'id, title, SCORE=metadata._score:scalar, TARGET=metadata._target:scalar, URL=url',
     rows: 'results',
     format: 'yaml',
     examples: [
@@ -489,7 +489,7 @@ export const searchDataSources = reading({
     path: 'datasource search',
     arguments: ['query'],
     table:
-      'SOURCE=metadata._source:scalar, title, SCORE=metadata._score:scalar, TARGET=metadata._target:scalar, URL=url?',
+      'SOURCE=metadata._source:scalar, title, SCORE=metadata._score:scalar, TARGET=metadata._target:scalar, URL=url',
     rows: 'results',
     notes: [{ if: 'unavailable', text: '{unavailable:unavailable}' }],
     format: 'yaml',

@@ -68,7 +68,7 @@ export const SOURCE_ROWS: Row[] = [
 /** A line for every command that calls the server. */
 export const SOURCE_LINES = [
   'apps push shop {source}',
-  'apps pull shop {source}',
+  `apps pull shop {source} --base ${NO_REVISION}`,
   'apps revisions shop',
   'apps diff shop',
 ]
