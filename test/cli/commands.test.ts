@@ -627,7 +627,7 @@ describe('a program that is no svc server: 1', () => {
     expectExit([
       line,
       1,
-      /error: /,
+      /^(error:|failed) /m,
       { env: { SVC_API_URL: known['origin']!, SVC_API_KEY: known['owner']! } },
     ]),
   )
