@@ -383,6 +383,21 @@ describe('circuits', () => {
     await sender.release()
   })
 
+  test('a probe is one that may go: the oldest may wait for another of its subject', async () => {
+    await openCircuits(org, 1, 3)
+    await openCircuits(other, 1, 1)
+    const [first, second] = (await harness.messagesOf(org)).toSorted((a, b) => a.seq - b.seq)
+    await database.sql.query(`
+      update messages set next_at = '2100-01-01' where id = '${first!.id}';
+      update messages set ordering_key = '${first!.orderingKey}', next_at = '2000-01-01' where id = '${second!.id}'`)
+    const sender = worker()
+    await sender.claim()
+    const held = await Promise.all([org, other].map(heldOf))
+    expect(held.map((of) => of.length)).toEqual([1, 1])
+    expect([first!.id, second!.id]).not.toContain(held[0]![0]!.id)
+    await sender.release()
+  })
+
   test('what was claimed before the circuit opened waits for the probe like all others', async () => {
     const { url, integrationId } = await hook(org)
     await record(org, 6)

@@ -1,5 +1,6 @@
 /**
  * Claims messages that are due: fairly between organizations, in order within a subject, within what each target takes.
+ * What is due and wanted is read first, and holds nothing; then one statement claims it.
  * Webhooks that wait for the same target share a POST. Nothing has left yet, so a claim that expires is simply made again.
  */
 import { randomUUID } from 'node:crypto'
@@ -72,7 +73,7 @@ export async function claimMessages({ db, clock }: Storage, claimer: Claimer): P
   const due = sharePosts(await chooseMessages(db, now, room), room)
   if (due.length === 0) return { claimed: [], due: 0 }
   const claimed = await db.execute<ClaimedMessage>(claimStatement(due, now, claimer))
-  // The statement names a POST by the position of a row, which another row may have at the next claim.
+  // Numbers of POSTs begin anew with each claim.
   const claim = randomUUID()
   return { claimed: claimed.map((one) => ({ ...one, post: `${claim} ${one.post}` })), due: due.length }
 }
@@ -86,14 +87,17 @@ type DueMessage = {
   readonly health: TargetHealth
   /** Whether the target's circuit is open: one message at a time goes to it. */
   readonly is_open: boolean
-  /** Whether that one may go now. */
-  readonly probe_due: boolean
+  /** Until when its target takes nothing: it is held, probed, or has enough on its way. */
+  readonly blocked_until: string | null
 }
 type DueInPost = {
   readonly org_id: string
   readonly id: string
   readonly post: number
-  /** Null: it may go. */
+  /** One of them goes, and the others wait for its answer. */
+  readonly is_probe: boolean
+  readonly blocked_until: string | null
+  /** With neither of them it may go. */
   readonly wait_ms: number | null
 }
 
@@ -111,25 +115,30 @@ const WAITED = sql.raw(`interval '${WEBHOOK_POST.waitedSeconds} seconds'`)
 function sharePosts(due: readonly DueMessage[], room: ClaimCapacity | undefined): DueInPost[] {
   let posts = 0
   const filling = new Map<string, { readonly post: number; count: number }>()
-  const probes = new Map<string, boolean>()
-  return due.flatMap(({ org_id, id, channel, target, health, may_share, is_open, probe_due }) => {
+  const probes = new Map<string, { readonly post: number; readonly wait_ms: number | null }>()
+  return due.flatMap(({ org_id, id, channel, target, health, may_share, is_open, blocked_until }) => {
     const lane = `${org_id} ${target}`
     const wanted = { orgId: org_id, channel, target, health }
+    const row = { org_id, id, is_probe: false, blocked_until, wait_ms: null }
+    if (blocked_until !== null) return { ...row, post: posts++ }
     if (is_open) {
-      const may_probe = probes.get(lane) ?? (probe_due && (!room || room.takeProbe(wanted) === 'go'))
-      probes.set(lane, may_probe)
-      return { org_id, id, post: posts++, wait_ms: may_probe ? null : PROBE_WAIT_MS }
+      const probe = probes.get(lane) ?? {
+        post: posts++,
+        wait_ms: !room || room.takeProbe(wanted) === 'go' ? null : PROBE_WAIT_MS,
+      }
+      probes.set(lane, probe)
+      return { ...row, ...probe, is_probe: true }
     }
     const shared = may_share ? filling.get(lane) : undefined
     if (shared && shared.count < WEBHOOK_POST.objects) {
       shared.count++
-      return { org_id, id, post: shared.post, wait_ms: null }
+      return { ...row, post: shared.post }
     }
     const taken = room?.take(wanted) ?? 'go'
     if (taken === 'later') return []
     const post = posts++
     if (may_share && taken === 'go') filling.set(lane, { post, count: 1 })
-    return { org_id, id, post, wait_ms: WAIT_MS[taken] }
+    return { ...row, post, wait_ms: WAIT_MS[taken] }
   })
 }
 
@@ -168,8 +177,16 @@ async function chooseMessages(db: Handle, now: Date, room?: ClaimCapacity): Prom
   )
   return db.execute<DueMessage>(sql`
     with recursive ${due}
-    select due.*, ${TARGET_HEALTH} as health, coalesce(t.unanswered >= ${UNANSWERED_MAX}, false) as is_open,
-      coalesce(t.in_flight = 0 and coalesce(greatest(t.probe_at, t.held_until) <= ${at}, true), true) as probe_due
+    select due.org_id, due.id, due.channel, due.target, ${TARGET_HEALTH} as health,
+      -- To one that did not answer the last time they go one by one, so that few are unconfirmed if it does not again.
+      due.may_share and coalesce(t.unanswered = 0, true) as may_share,
+      coalesce(t.unanswered >= ${UNANSWERED_MAX}, false) as is_open,
+      (select max(until)::text from (values
+        (t.held_until),
+        (case when t.unanswered >= ${UNANSWERED_MAX} then t.probe_at end),
+        (case when t.unanswered >= ${UNANSWERED_MAX} and t.in_flight > 0 then ${at} + ${PROBE_WAIT} end),
+        (case when t.in_flight >= ${PER_TARGET} then ${at} + ${SHORT_WAIT} end)
+      ) blocked(until) where until > ${at}) as blocked_until
     from chosen due left join lateral (
       select * from message_targets where org_id = due.org_id and target = due.target limit 1
     ) t on true`)
@@ -194,111 +211,81 @@ const UNANSWERED_MAX = sql.raw(String(CIRCUIT.unanswered))
 const PER_TARGET = sql.raw(String(LANES.perTarget))
 
 /**
- * One statement decides about all of them. A row is claimed; or postponed because an older one of its subject is still
- * open, or its target is held, probed or has enough on its way; or gets a slot at its busy target. Those of one POST are
- * decided as one, by its first: an older one of a subject in the same POST is no reason to wait. A target that did not
- * answer the last time gets one message at a time, so that few are unconfirmed if it does not again. Rows that another
- * worker has locked are skipped. Targets are locked in one order, and whoever waits for one holds nothing that others wait
- * for. What it reads of a target may be old by a moment: the start of the attempt looks again, under the target's lock.
+ * One statement decides about all of them. A message is claimed; or postponed because it waits for its target, or for an
+ * older one of its subject that is still open; or its POST gets a slot at its busy target. An older one of the subject in
+ * the same POST is no reason to wait. Rows that another worker has locked are skipped. Targets are locked in one order, and
+ * whoever waits for one holds nothing that others wait for. What is known of a target may be old by a moment: the start of
+ * the attempt looks again, under the target's lock.
  */
 function claimStatement(due: readonly DueInPost[], now: Date, { worker, leaseSeconds }: Claimer): SQL {
   const at = notAhead(now)
   return sql`
     with locked as materialized (
-      select l.*, row_number() over () as row_at, due.post, due.wait_ms, ${SPACING} as spacing, ${BURST} as burst,
-        coalesce(l.slot_at > ${at} - ${SLOT_KEPT}, false) as has_slot
-      from json_to_recordset(${JSON.stringify(due)}::text::json) as due(org_id text, id text, post int, wait_ms int)
+      select l.*, due.post, due.is_probe, ${SPACING} as spacing, ${BURST} as burst,
+        greatest(due.blocked_until, ${at} + make_interval(secs => due.wait_ms / 1000.0)) as target_wait,
+        case when is_probe then 0 else rank() over (partition by due.post, l.ordering_key order by l.seq) - 1 end as older_in_post
+      from json_to_recordset(${JSON.stringify(due)}::text::json) as due(
+        org_id text, id text, post int, is_probe boolean, blocked_until timestamptz, wait_ms int)
       -- One by one by the key: the planner would read the whole table for a hundred of its rows.
       cross join lateral (
-        select m.org_id, m.id, m.channel, m.target, m.ordering_key, m.seq, m.next_at, m.slot_at
+        select m.org_id, m.id, m.channel, m.target, m.ordering_key, m.seq, m.next_at,
+          coalesce(m.slot_at > ${at} - ${SLOT_KEPT}, false) as has_slot
         from messages m
         where m.org_id = due.org_id and m.id = due.id and m.state in ('open', 'pending') and m.next_at <= ${at}
         limit 1 for update skip locked
       ) l
-    ), aimed as materialized (
-      select l.*, t.held_until, t.probe_at, coalesce(t.in_flight, 0) as in_flight,
-        coalesce(t.unanswered >= ${UNANSWERED_MAX}, false) as is_open, coalesce(t.unanswered = 0, true) as shares,
-        case when coalesce(t.unanswered = 0, true)
-          then rank() over (partition by l.post, l.ordering_key order by l.seq) - 1 else 0 end as before
-      from locked l left join lateral (
-        select * from message_targets where org_id = l.org_id and target = l.target limit 1
-      ) t on true
-    ), ordered as materialized (
-      select a.*, older.n > a.before as waits, older.next_at as older_at
-      from aimed a cross join lateral (
+    ), in_order as materialized (
+      select l.*, w.wait_until, w.wait_until is null as is_free
+      from locked l cross join lateral (
         -- More than those in the same POST: at least one is elsewhere.
         select count(*) as n, max(next_at) as next_at from (
           select o.next_at from messages o
-          where o.org_id = a.org_id and o.target = a.target and o.ordering_key = a.ordering_key and o.seq < a.seq
+          where o.org_id = l.org_id and o.target = l.target and o.ordering_key = l.ordering_key and o.seq < l.seq
             and o.state in ('pending', 'claimed', 'sending')
-          order by o.seq desc limit a.before + 1
+          order by o.seq desc limit l.older_in_post + 1
         ) o
-      ) older
-    ), free as materialized (
-      select o.*, row_number() over (partition by o.org_id, o.target order by o.next_at, o.seq) as rank,
-        case when shares then first_value(row_at) over (partition by o.post order by o.next_at, o.seq, o.id)
-          else row_at end as first_at
-      from ordered o where not o.waits
-    ), judged as materialized (
-      select f.*, case
-          when is_open then greatest(held_until, probe_at, ${at} + make_interval(secs => wait_ms / 1000.0),
-            case when in_flight > 0 or rank > 1 then ${at} + ${PROBE_WAIT} end)
-          else greatest(held_until, ${at} + make_interval(secs => wait_ms / 1000.0)) end as blocked_until,
-        case when in_flight >= ${PER_TARGET} then ${at} + ${SHORT_WAIT} else ${at} end as earliest
-      from free f where row_at = first_at
-    ), open as materialized (
-      select * from judged where blocked_until is null or blocked_until <= ${at}
-    ), limited as materialized (
-      select row_at, org_id, id, target, spacing, burst, earliest,
-        row_number() over (partition by org_id, target order by next_at, seq) as place,
-        count(*) over (partition by org_id, target) as places
-      from open where not has_slot
-    ), slots as (
+      ) older cross join lateral (
+        select greatest(l.target_wait,
+          case when older.n > l.older_in_post then greatest(older.next_at, ${at} + ${SHORT_WAIT}) end) as wait_until
+      ) w
+    ), posts as materialized (
+      select org_id, target, post, spacing, burst, bool_or(has_slot) as has_slot,
+        (array_agg(id order by next_at, seq, id))[1] as first_id,
+        -- From the last to the first of those that need a slot.
+        row_number() over (partition by org_id, target, bool_or(has_slot)
+          order by min(next_at) desc, min(seq) desc, post desc) as from_last
+      from in_order where is_free group by org_id, target, post, spacing, burst
+    ), reserved as (
       insert into message_targets (org_id, target, next_allowed_at)
-      select org_id, target, ${at} + places * spacing from limited where place = 1 order by org_id, target
+      select org_id, target, ${at} + count(*) * spacing from posts where not has_slot
+      group by org_id, target, spacing order by org_id, target
       on conflict (org_id, target) do update
         set next_allowed_at = greatest(message_targets.next_allowed_at, ${at}) + (excluded.next_allowed_at - ${at})
       returning org_id, target, next_allowed_at
     ), decided as materialized (
-      select row_at, org_id, id, null::timestamptz as slot_at, greatest(older_at, ${at} + ${SHORT_WAIT}) as postponed_to
-      from ordered where waits
-      union all
-      select row_at, org_id, id, null, blocked_until from judged where blocked_until > ${at}
-      union all
-      select row_at, org_id, id, earliest, case when earliest > ${at} then earliest end from open where has_slot
-      union all
-      select row_at, org_id, id, slot_at, case when slot_at > ${at} then slot_at end from (
-        select row_at, org_id, id, greatest(tail - (places - place + 1) * spacing - burst, earliest) as slot_at from (
-          select row_at, org_id, id, spacing, burst, earliest, place, places,
-            max(tail) over (partition by org_id, target) as tail
-          -- Side by side and not joined: the planner expects one row of each, and would compare all with all.
-          from (
-            select row_at, org_id, id, target, spacing, burst, earliest, place, places, null::timestamptz as tail
-            from limited
-            union all
-            select null, org_id, null, target, null, null, null, null, null, next_allowed_at from slots
-          ) united
-        ) with_tail
-        where row_at is not null
-      ) slot
-    ), decided_posts as materialized (
-      select d.*, d.row_at as first_at from decided d
-      union all
-      select f.row_at, f.org_id, f.id, null, d.postponed_to, f.first_at
-      from free f join decided d on d.row_at = f.first_at where f.row_at <> f.first_at
-    ), taken as (
+      select o.org_id, o.id, o.post, case when o.id = p.first_id then s.slot_at end as slot_at, case
+          when not o.is_free then o.wait_until
+          when o.is_probe and o.id <> p.first_id then ${at} + ${PROBE_WAIT}
+          when s.slot_at > ${at} then s.slot_at end as wait_until
+      from in_order o
+      left join posts p on p.post = o.post
+      left join reserved r on r.org_id = p.org_id and r.target = p.target and not p.has_slot
+      cross join lateral (
+        select greatest(${at}, r.next_allowed_at - p.from_last * p.spacing - p.burst) as slot_at
+      ) s
+    ), updated as (
       update messages m set
-        state = case when v.postponed_to is null then 'claimed' else m.state end,
-        next_at = coalesce(v.postponed_to, m.next_at),
-        slot_at = case when v.postponed_to is null then null else v.slot_at end,
-        worker = case when v.postponed_to is null then ${worker} end,
-        lease_until = case when v.postponed_to is null then ${messageLease.fromNow(leaseSeconds)} end
-      from decided_posts v
-      where m.org_id = v.org_id and m.id = v.id
-      returning m.org_id, m.id, m.state, m.next_at, m.seq, m.digest_key, v.first_at
+        state = case when d.wait_until is null then 'claimed' else m.state end,
+        next_at = coalesce(d.wait_until, m.next_at),
+        slot_at = case when d.wait_until is not null then d.slot_at end,
+        worker = case when d.wait_until is null then ${worker} end,
+        lease_until = case when d.wait_until is null then ${messageLease.fromNow(leaseSeconds)} end
+      from decided d
+      where m.org_id = d.org_id and m.id = d.id
+      returning m.org_id, m.id, m.state, m.next_at, m.seq, m.digest_key, d.post
     )
-    select org_id as "orgId", id, first_at::text as post, digest_key is not null as "isDigest"
-    from taken where state = 'claimed' order by next_at, seq`
+    select org_id as "orgId", id, post::text as post, digest_key is not null as "isDigest"
+    from updated where state = 'claimed' order by next_at, seq`
 }
 
 /** A worker that stops gives back what it has not started. */
