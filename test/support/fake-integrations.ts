@@ -3,7 +3,7 @@ import type { ChatApp, IntegrationChecks } from '../../src/cores/notifications/i
 
 /** Everything under `.test` is public; keys say themselves what they are. */
 export const fakeChecks: IntegrationChecks = {
-  isAllowed: async (url) => URL.canParse(url) && /^https:\/\/[^/]+\.test(\/|$)/.test(url),
+  isAllowed: async (url) => URL.canParse(url) && /^https:\/\/[^/]+\.test(:\d+)?(\/|$)/.test(url),
   forumKey: async ({ apiKey }) =>
     apiKey === 'single'
       ? 'single_user'

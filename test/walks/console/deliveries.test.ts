@@ -1,17 +1,35 @@
 /** The delivery workbench: the list with its filters, charts and export, one delivery, and what is sent again. */
+import { once } from 'node:events'
+import { createServer as createHttpsServer } from 'node:https'
+import { createServer, type AddressInfo, type Server } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { attempts, deliveries, messages } from '../../../db/schema.ts'
 import { eq } from '../../../db/drizzle.ts'
-import { listDeliveries, listRecoveries } from '../../../src/contracts/deliveries.ts'
-import { connectWebhook, removeIntegration, updateIntegration } from '../../../src/contracts/integrations.ts'
+import { outbound } from '../../../src/adapters/outbound/guarded-post.ts'
+import { sendWebhook } from '../../../src/adapters/outbound/send-webhook.ts'
+import {
+  ADVICE,
+  listDeliveries,
+  listRecoveries,
+  showDelivery,
+  type NotReachedReason,
+} from '../../../src/contracts/deliveries.ts'
+import {
+  connectWebhook,
+  removeIntegration,
+  testIntegration,
+  updateIntegration,
+} from '../../../src/contracts/integrations.ts'
 import { createSubscription } from '../../../src/contracts/subscriptions.ts'
 import { localDirectory } from '../../../src/cores/directory/index.ts'
 import type { ChannelPorts, Outcome } from '../../../src/cores/notifications/index.ts'
 import { drainNotifications } from '../../../src/worker/notifications.ts'
+import { certificateAuthority } from '../../support/certificate-authority.ts'
 import { makeShop, openConsole } from '../../support/console.ts'
 import { insertDelivery, type DeliveryRow } from '../../support/deliveries.ts'
 import { fakeChecks } from '../../support/fake-integrations.ts'
 import { makeMember, unique } from '../../support/make.ts'
+import { realClock } from '../../support/process.ts'
 import { startSystem, type TestSystem } from '../../support/system.ts'
 
 let system: TestSystem
@@ -34,10 +52,10 @@ async function scene() {
 }
 
 /** Everything that is due leaves, and is answered so. */
-function drain(answer: Outcome) {
+function drain(answer: Outcome, webhook?: ChannelPorts['webhook']) {
   const reply = async () => answer
   const channels: ChannelPorts = {
-    webhook: reply,
+    webhook: webhook ?? reply,
     chat: reply,
     direct_message: reply,
     email: reply,
@@ -346,5 +364,76 @@ describe('one delivery', () => {
     const form = (await owner.open(`${PATH}/${settled.id}`)).form('Retry now')
     await system.db.update(deliveries).set({ state: 'sent' }).where(eq(deliveries.id, settled.id))
     expect((await form.submit()).notices[0]).toContain('This delivery is not in progress')
+  })
+})
+
+describe('a receiver with whom no encrypted connection comes about is told by its certificate', () => {
+  const daysFromNow = (days: number) => new Date(realClock().getTime() + days * 86_400_000)
+  const valid = { from: daysFromNow(-2), until: daysFromNow(2) }
+  const expired = { from: daysFromNow(-2), until: daysFromNow(-1) }
+  const trusted = certificateAuthority('Trusted authority', valid)
+  const unknown = certificateAuthority('Unknown authority', valid)
+  const out = outbound({ resolve: async () => ['127.0.0.1'], allowNets: ['127.0.0.1'], ca: trusted.cert })
+  const servers: Server[] = []
+  let requests = 0
+  const secure = (certificate: { key: string; cert: string }, options = {}) =>
+    createHttpsServer({ ...certificate, ...options }, (_, response) => {
+      requests++
+      response.end()
+    })
+  const speaksMail = () => createServer((socket) => void socket.on('error', () => {}).end('220 mail\r\n'))
+  const NAME = 'receiver.test'
+  afterAll(() => {
+    for (const server of servers) server.close()
+    out.close()
+  })
+
+  async function sendTo(server: Server) {
+    servers.push(server.listen(0, '127.0.0.1'))
+    await once(server, 'listening')
+    const { owner, call } = await scene()
+    const url = `https://${NAME}:${(server.address() as AddressInfo).port}/hook`
+    const { id } = await call(connectWebhook, { name: 'Receiver', url })
+    const { delivery_id } = await call(testIntegration, { integration_id: id })
+    await drain({ kind: 'unknown' }, sendWebhook(out.post, 'svc/test'))
+    const { text } = await owner.open(`${PATH}/${delivery_id}`)
+    return { shown: await call(showDelivery, { delivery_id }), text }
+  }
+
+  test('one with a certificate of a trusted authority, in its time and for its name, gets it', async () => {
+    const { shown } = await sendTo(secure(trusted.issue(NAME, valid)))
+    expect([shown.state, requests]).toEqual(['sent', 1])
+  })
+
+  test.each<[NotReachedReason, string, () => Server]>([
+    [
+      'certificate_expired',
+      'The receiver’s certificate has expired. Next attempt',
+      () => secure(trusted.issue(NAME, expired)),
+    ],
+    [
+      'certificate_name',
+      'The receiver’s certificate is for another host name. Next attempt',
+      () => secure(trusted.issue('other.test', valid)),
+    ],
+    [
+      'certificate_untrusted',
+      'The receiver’s certificate is not from a trusted authority. Next attempt',
+      () => secure(unknown.issue(NAME, valid)),
+    ],
+    [
+      'tls_failed',
+      'No encrypted connection could be made to the receiver. Next attempt',
+      () => secure(trusted.issue(NAME, valid), { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1' }),
+    ],
+    ['tls_failed', 'No encrypted connection could be made to the receiver. Next attempt', speaksMail],
+  ])('%s: %s', async (reason, sentence, makeServer) => {
+    const before = requests
+    const { shown, text } = await sendTo(makeServer())
+    expect(shown).toMatchObject({ state: 'retrying', reason, attempts_made: [{ reason, http_status: null }] })
+    expect(text).toContain(sentence)
+    expect(text).toContain(ADVICE[reason])
+    // Nothing of the message left.
+    expect(requests).toBe(before)
   })
 })
