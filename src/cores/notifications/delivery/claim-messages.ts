@@ -263,7 +263,10 @@ function claimStatement(due: readonly DueInPost[], now: Date, { worker, leaseSec
         set next_allowed_at = greatest(message_targets.next_allowed_at, ${at}) + (excluded.next_allowed_at - ${at})
       returning org_id, target, next_allowed_at
     ), decided as materialized (
-      select o.org_id, o.id, o.post, case when o.id = p.first_id then s.slot_at end as slot_at, case
+      select o.org_id, o.id, o.post, case
+          when o.id = p.first_id then s.slot_at
+          -- It has waited for its slot already, and does not begin anew for a moment.
+          when o.has_slot and o.wait_until <= ${at} + ${SHORT_WAIT} then o.wait_until end as slot_at, case
           when not o.is_free then o.wait_until
           when o.is_probe and o.id <> p.first_id then ${at} + ${PROBE_WAIT}
           when s.slot_at > ${at} then s.slot_at end as wait_until
