@@ -22,6 +22,7 @@ import {
   foldDeliveryCounts,
   sweepDeliveryCounts,
 } from '../../src/cores/notifications/delivery/fold-delivery-counts.ts'
+import { sweepDeliveries } from '../../src/cores/notifications/index.ts'
 import { connectWebhook, removeIntegration } from '../../src/contracts/integrations.ts'
 import { createSubscription, deleteSubscription } from '../../src/contracts/subscriptions.ts'
 import { fakeChecks } from '../support/fake-integrations.ts'
@@ -219,6 +220,63 @@ test('the counts are those of the rows, whatever has changed, before and after t
   await sweepDeliveryCounts({ db, clock: () => new Date(now) }, new Date(now - 5 * 24 * HOUR))
   expect((await counted()).days).toEqual(expected.days.slice(1))
   expect((await outsider.owner.call(summarizeDeliveries, { health: 'true' })).days).toEqual([])
+})
+
+test('with fewer days of deliveries than are summed up, the sums stay those of all that happened', async () => {
+  const outsider = await makeOrganization(system)
+  const { db } = system
+  const now = system.clock.now().getTime()
+  const daysAgo = (days: number) => new Date(now - days * 86_400_000)
+  const retrying = { state: 'retrying', reason: 'server_error', settledAt: null } as const
+  const isMissed = [{ outcome: 'failed', reason: 'server_error', httpStatus: 500 } as const]
+  const older = await failed({ createdAt: daysAgo(5) })
+  const recovering = await delivered({ createdAt: daysAgo(4), ...retrying }, isMissed)
+  const open = await delivered({ createdAt: daysAgo(10), ...retrying }, isMissed)
+  for (const days of [3, 10, 20]) await delivered({ createdAt: daysAgo(days), settledAt: daysAgo(days) })
+  await insertDelivery(system, outsider, { createdAt: daysAgo(10) })
+  const sweep = () => sweepDeliveries({ db, clock: () => new Date(now), deliveryDays: 7 })
+  const summed = async () =>
+    (await admin.call(summarizeDeliveries, {})).days.map(({ day, ...counts }) => [day, counts] as const)
+  const sums = (sent: number, lost: number, isOpen: number) => ({
+    sent,
+    failed: lost,
+    dropped: 0,
+    open: isOpen,
+  })
+  const dayOf = (days: number) => daysAgo(days).toISOString().slice(0, 10)
+  const before = [
+    [dayOf(20), sums(1, 0, 0)],
+    [dayOf(10), sums(1, 0, 1)],
+    [dayOf(5), sums(0, 1, 0)],
+    [dayOf(4), sums(0, 0, 1)],
+    [dayOf(3), sums(1, 0, 0)],
+  ]
+  expect(await summed()).toEqual(before)
+  await sweep()
+  // Of those that are older, what is open is kept.
+  expect((await ledger({})).map(({ id }) => id)).toEqual(
+    expect.arrayContaining([older.id, recovering.id, open.id]),
+  )
+  expect(await ledger({})).toHaveLength(4)
+  expect(await summed()).toEqual(before)
+  // They end after their day was swept, and counted as a whole.
+  for (const { id } of [open, recovering])
+    await db
+      .update(deliveries)
+      .set({ state: 'sent', reason: null, settledAt: new Date(now) })
+      .where(eq(deliveries.id, id))
+  const after = before.with(1, [dayOf(10), sums(2, 0, 0)]).with(3, [dayOf(4), sums(1, 0, 0)])
+  const lastFailure = async () =>
+    (await admin.call(summarizeDeliveries, { health: 'true' })).health!.integrations.map(
+      (one) => one.last_failure?.delivery_id,
+    )
+  for (const then of [() => {}, () => foldDeliveryCounts({ db }), sweep, sweep]) {
+    await then()
+    expect(await summed()).toEqual(after)
+    expect(await lastFailure()).toContain(older.id)
+  }
+  const theirs = (await outsider.owner.call(summarizeDeliveries, {})).days
+  expect(theirs).toEqual([{ day: dayOf(10), ...sums(1, 0, 0) }])
 })
 
 /** Of 30 days, from the rows themselves. */

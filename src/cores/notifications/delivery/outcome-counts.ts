@@ -38,7 +38,7 @@ export type IntegrationDay = OutcomeCounts & {
 }
 
 /** Of what had a destination: an event that matched nobody says nothing about delivery. */
-export const since = (orgId: string, from: Date) =>
+const since = (orgId: string, from: Date) =>
   and(
     eq(deliveries.orgId, orgId),
     gte(deliveries.id, idBefore(from)),
@@ -57,12 +57,23 @@ const RECENT_OUTCOMES = sql.join(
   sql`, `,
 )
 
+const RECENT_NAMES = sql.join(
+  Object.keys(OUTCOMES).map((name) => sql.identifier(name)),
+  sql`, `,
+)
+const RECENT_SUMS = sql.join(
+  Object.keys(OUTCOMES).map(
+    (name) => sql`coalesce(sum(${sql.identifier(name)}), 0)::int as ${sql.identifier(name)}`,
+  ),
+  sql`, `,
+)
+
 type Counted = { days: Day[]; last_24_hours: OutcomeCounts; integrations: IntegrationDay[] }
 
 /**
  * By day in UTC, and the last of those days by integration, too. The counts that every change keeps are read, and no
- * deliveries but those of the hour in which the last 24 began. They are then added up by what they mean, under the name of
- * the table.
+ * deliveries but those of the hour in which the last 24 began. They are added up once by what they mean, under the name of
+ * the table; the rest is sums of those few rows.
  */
 export async function countDeliveries(
   db: Handle,
@@ -78,73 +89,97 @@ export async function countDeliveries(
     select hour, integration_id, state, reason, n from ${table}
     where org_id = ${orgId} and hour >= ${beginOf(days).toISOString()}::timestamptz`
   const [found] = (await db.execute(sql`
-    with counted as materialized (
+    with counted as (
       select nullif(integration_id, '') as integration_id, (hour at time zone 'UTC')::date as day, state,
-        nullif(reason, '') as reason, hour, sum(n) as n,
-        case when hour >= ${nextHour.toISOString()}::timestamptz then sum(n) else 0 end as recent
+        nullif(reason, '') as reason, hour, sum(n)::int as n,
+        case when hour >= ${nextHour.toISOString()}::timestamptz then sum(n)::int else 0 end as recent
       from (${changed(sql`${deliveryCounts}`)} union all ${changed(sql`${deliveryCountChanges}`)}) c
       group by integration_id, hour, state, reason having sum(n) <> 0
       union all
       select ${deliveries.integrationId}, (${deliveries.createdAt} at time zone 'UTC')::date, ${deliveries.state},
-        ${deliveries.reason}, null, 0, count(*)
+        ${deliveries.reason}, null, 0, count(*)::int
       from ${deliveries}
       where ${since(orgId, yesterday)} and ${lt(deliveries.id, idAfter(nextHour))} and ${lt(deliveries.createdAt, nextHour)}
       group by 1, 2, 3, 4
+    ), by_integration as materialized (
+      select integration_id, day, ${sumOf(IS_SENT)} as sent_of_day, ${sumOf(IS_MISSED)} as missed_of_day,
+        ${sumOf(sql`${deliveries.state} = 'failed'`)} as failed_of_day,
+        ${sumOf(sql`${deliveries.state} = 'dropped'`)} as dropped_of_day,
+        ${sumOf(sql`${deliveries.state} in ('waiting', 'retrying')`)} as open_of_day,
+        max(hour) filter (where ${IS_MISSED} and n > 0) as missed_hour, ${RECENT_OUTCOMES}
+      from counted as ${deliveries} group by integration_id, day
     ), by_day as (
-      select ${DAY} as day, ${sumOf(IS_SENT)} as sent, ${sumOf(sql`${deliveries.state} = 'failed'`)} as failed,
-        ${sumOf(sql`${deliveries.state} = 'dropped'`)} as dropped,
-        ${sumOf(sql`${deliveries.state} in ('waiting', 'retrying')`)} as open
-      from counted as ${deliveries} where deliveries.hour is not null group by deliveries.day order by 1
-    ), by_integration as (
-      select integration_id, ${DAY} as day, ${sumOf(IS_SENT)} as sent_of_day, ${sumOf(IS_MISSED)} as missed_of_day,
-        max(hour) filter (where ${IS_MISSED}) as missed_hour, ${RECENT_OUTCOMES}
-      from counted as ${deliveries}
-      where deliveries.day >= ${beginOf(integrationDays).toISOString().slice(0, 10)}::date
-      group by integration_id, deliveries.day order by 2
+      select ${DAY} as day, sum(sent_of_day) as sent, sum(failed_of_day) as failed, sum(dropped_of_day) as dropped,
+        sum(open_of_day) as open
+      from by_integration c group by c.day order by 1
     ), recent as (
-      select ${RECENT_OUTCOMES} from counted as ${deliveries}
+      select ${RECENT_SUMS} from by_integration
+    ), of_integrations as (
+      select integration_id, ${DAY} as day, sent_of_day, missed_of_day, missed_hour, ${RECENT_NAMES}
+      from by_integration c
+      where c.day >= ${beginOf(integrationDays).toISOString().slice(0, 10)}::date order by 2
     )
     select coalesce((select json_agg(by_day) from by_day), '[]') as days,
       (select row_to_json(recent) from recent) as last_24_hours,
-      coalesce((select json_agg(by_integration) from by_integration), '[]') as integrations`)) as unknown as [
+      coalesce((select json_agg(of_integrations) from of_integrations), '[]') as integrations`)) as unknown as [
     Counted,
   ]
   return integrationDays === 0 ? { ...found, integrations: [] } : found
 }
 
 type MissedHour = { readonly integrationId: string | null; readonly hour: Date }
+type Missed = { readonly integration_id: string | null; readonly id: string }
 
 /** The newest of each that was made in its hour and has not arrived. */
 export async function readLastMissed(
   db: Handle,
   orgId: string,
   hours: readonly MissedHour[],
-): Promise<readonly { readonly integration_id: string | null; readonly id: string }[]> {
-  if (hours.length === 0) return []
+): Promise<readonly Missed[]> {
   const given = hours.map(({ integrationId, hour }) => {
     // One that begins a day may be all of it, of which none is newer.
-    const end = new Date(hour.getTime() + (hour.getTime() % DAY_MS === 0 ? DAY_MS : HOUR_MS))
+    const until = new Date(hour.getTime() + (hour.getTime() % DAY_MS === 0 ? DAY_MS : HOUR_MS))
     return {
       integration_id: integrationId,
       first: idBefore(hour),
-      last: idAfter(end),
+      last: idAfter(until),
       hour: hour.toISOString(),
-      until: end.toISOString(),
+      until: until.toISOString(),
     }
   })
-  // Each by its index: of an integration by that, of members by the time.
-  const newest = (which: SQL) => sql`(
-    select id from ${deliveries}
-    where ${eq(deliveries.orgId, orgId)} and ${which} and id >= h.first and id < h.last
-      and created_at >= h.hour and created_at < h.until and channel is not null and ${IS_MISSED}
-    order by id desc limit 1)`
+  const ofIntegrations = given.filter(({ integration_id }) => integration_id !== null)
+  const ofMembers = given.filter(({ integration_id }) => integration_id === null)
+  return [
+    ...(await readNewestMissed(db, orgId, ofIntegrations, isTo(sql`h.integration_id`))),
+    ...(await readNewestMissed(db, orgId, ofMembers, sql`${deliveries.integrationId} is null`)),
+  ]
+}
+
+/**
+ * Each by its index: of an integration by that, of members by the time. Apart, and within the time of all of them, which
+ * leaves out most months: otherwise the planner expects so much that it compiles the statement, which takes longer than all.
+ */
+async function readNewestMissed(
+  db: Handle,
+  orgId: string,
+  given: readonly { first: string; last: string }[],
+  which: SQL,
+): Promise<readonly Missed[]> {
+  if (given.length === 0) return []
+  const first = given.map((one) => one.first).toSorted()[0]!
+  const last = given
+    .map((one) => one.last)
+    .toSorted()
+    .at(-1)!
   return db.execute(sql`
     select h.integration_id, d.id
     from json_to_recordset(${JSON.stringify(given)}::text::json) as h(
       integration_id text, first text, last text, hour timestamptz, until timestamptz)
     cross join lateral (
-      ${newest(isTo(sql`h.integration_id`))}
-      union all
-      ${newest(sql`h.integration_id is null and ${deliveries.integrationId} is null`)}
+      select id from ${deliveries}
+      where ${eq(deliveries.orgId, orgId)} and ${which} and id >= h.first and id < h.last
+        and id >= ${first} and id < ${last}
+        and created_at >= h.hour and created_at < h.until and channel is not null and ${IS_MISSED}
+      order by id desc limit 1
     ) d`)
 }

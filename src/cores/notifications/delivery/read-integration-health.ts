@@ -18,7 +18,10 @@ export async function readIntegrationHealth(db: Handle, orgId: string, days: rea
   ])
   const byIntegration = Map.groupBy(days, ({ integration_id }) => integration_id)
   const missed = [...byIntegration].flatMap(([integrationId, own]) => {
-    const hours = own.flatMap(({ missed_hour }) => (missed_hour === null ? [] : [Date.parse(missed_hour)]))
+    // What has arrived since is taken off by the hour, also of a day that is counted as a whole.
+    const hours = own.flatMap(({ missed_hour, missed_of_day }) =>
+      missed_hour === null || missed_of_day === 0 ? [] : [Date.parse(missed_hour)],
+    )
     return hours.length === 0 ? [] : [{ integrationId, hour: new Date(Math.max(...hours)) }]
   })
   const newest = new Map(
