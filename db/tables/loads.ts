@@ -1,5 +1,6 @@
 /** Files that become tables of managed databases: how far each is. What is staged of them lies in the managed database. */
-import type { LoadFailure, LoadFormat, LoadPhase, LoadState, LoadWait } from '../../src/contracts/loads.ts'
+import type { LoadFailure, LoadPhase, LoadState, LoadWait } from '../../src/contracts/loads.ts'
+import type { LoadFormat, LoadType } from '../../src/contracts/load-formats.ts'
 import type { Role } from '../../src/contracts/roles.ts'
 import {
   bigint,
@@ -44,9 +45,17 @@ export type StoredPlan = {
   readonly id: number
   readonly title: number | null
   readonly embed: readonly number[]
-  /** Undefined: those of numbers and of true and false. */
+  /** Undefined: all but those of texts. */
   readonly filters?: readonly number[] | undefined
   readonly delimiter: string
+  /** Somebody said so. */
+  readonly isDelimiterChosen?: true | undefined
+  /** Undefined: UTF-8. */
+  readonly encoding?: 'utf-16le' | 'utf-16be' | undefined
+  /** Of a workbook. */
+  readonly sheet?: string | undefined
+  /** Of a workbook or a Parquet file: bytes of its rows as NDJSON, which lie behind it. */
+  readonly converted?: number | undefined
   /** Of a sync of documents. */
   readonly sync?: StoredSync | undefined
   /** With whose rights it runs. */
@@ -71,11 +80,15 @@ export type StoredSync = {
   /** It changes who sees documents that it does not send. */
   readonly isAdmins?: boolean | undefined
 }
-export type ColumnType = 'text' | 'numeric' | 'boolean' | 'text[]'
+export type ColumnType = 'text' | 'numeric' | 'boolean' | 'date' | 'timestamp' | 'time' | 'text[]'
 export type StoredColumn = {
   readonly name: string
   readonly header: string
   readonly type?: ColumnType
+  /** How its values are written: chosen, or found once all rows are read. */
+  readonly kind?: LoadType | undefined
+  /** It was chosen. */
+  readonly isChosen?: true
   /** Its values are lists, as the first rows of the file have shown. */
   readonly isList?: true
 }

@@ -27,6 +27,7 @@ export function buildGateway(shared: Shared): Running {
       )
   const models = overrides.models ?? ownModels!
   const managed = closing(createManaged({ config, connection, dataKeys, log: observation.log }))
+  const documents = closing(createDocumentReader())
   const deps: GatewayDeps = {
     ...observation,
     ...shared.storage(),
@@ -36,7 +37,8 @@ export function buildGateway(shared: Shared): Running {
     embedTexts: createTextEmbedding(models),
     embeddingTokensPerDay: limits.embeddingTokensPerDay,
     tableInfo: createTableInfoCache(),
-    readDocument: closing(createDocumentReader()).readDocument,
+    readDocument: documents.readDocument,
+    readTable: documents.readTable,
     questionLimits: limits.questionLimits,
     auth: shared.auth,
     deploy: shared.runs('deploy-api') || config.DEPLOY_URL ? shared.deploy : unavailable,

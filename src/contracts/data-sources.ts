@@ -42,9 +42,18 @@ export const SearchEntry = z.strictObject({
     .regex(/^[\p{L}\p{N}][\p{L}\p{N} ._-]{0,59}$/u, 'must be 1 to 60 letters, digits, spaces, dots or dashes')
     .describe('The `target` that searches only this table.'),
   table: z.string().min(1).max(127).describe('`name` or `schema.name`; without a schema, `public`.'),
-  columns: z.array(Name).max(5).default(['embedding']).describe('Exactly one vector column.'),
-  model: z.string().min(1).max(100).describe('The model that created the vectors.'),
-  dimensions: z.int().min(1).max(16_000),
+  columns: z
+    .array(Name)
+    .max(5)
+    .default(['embedding'])
+    .describe('Exactly one vector column; or none, with `hybrid`: then rows are found by words alone.'),
+  model: z
+    .string()
+    .min(1)
+    .max(100)
+    .optional()
+    .describe('The model that created the vectors; left out where there are none.'),
+  dimensions: z.int().min(1).max(16_000).optional(),
   content_columns: z
     .string()
     .min(1)

@@ -348,6 +348,9 @@ export const LOAD_PART_BYTES = 1024 * 1024
 export const LOAD_PART_MIN_BYTES = 1024
 /** What a browser may upload at once: the console reads a form as a whole. */
 export const LOAD_FORM_BYTES = 16 * 1024 * 1024
+/** A workbook or a Parquet file, which is read as a whole, and the text of its rows. */
+export const LOAD_TABLE_BYTES = 32 * 1024 * 1024
+export const LOAD_TABLE_TEXT_BYTES = 64 * 1024 * 1024
 /** One row of a file: less than full text search holds of one (1 MB), and a quote that does not end is found soon. */
 export const LOAD_RECORD_BYTES = 256 * 1024
 /** A wider table is no table to ask, and each column takes part in every statement. */

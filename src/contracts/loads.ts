@@ -6,11 +6,11 @@ import { field } from './field.ts'
 import { Nothing, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { LOAD_COLUMN_NAME_CHARACTERS, LOAD_COLUMNS_MAX, LOAD_MAX_BYTES, LOAD_PART_BYTES } from './limits.ts'
+import { LOAD_FORMATS, LOAD_TYPES, type LoadType as Type } from './load-formats.ts'
 import { creating, reading, removing, updating } from './operation.ts'
 import { pageInput, pageOutput } from './paging.ts'
 
-const LOAD_FORMATS = ['csv', 'ndjson'] as const
-export type LoadFormat = (typeof LOAD_FORMATS)[number]
+const LoadType = z.enum(Object.keys(LOAD_TYPES) as [Type, ...Type[]])
 
 const LOAD_STATES = ['uploading', 'running', 'succeeded', 'failed', 'canceled'] as const
 export type LoadState = (typeof LOAD_STATES)[number]
@@ -54,21 +54,40 @@ const TableName = z
 
 const ColumnName = z.string().min(1).max(LOAD_COLUMN_NAME_CHARACTERS)
 
+/** How a file is read. */
+const howToRead = {
+  sheet: z.string().min(1).max(200).optional().describe('Of an XLSX file. Default: the first.'),
+  delimiter: z
+    .string()
+    .regex(/^[\x21\x23-\x7e\t ]$/, 'must be one character of ASCII, and no quote')
+    .optional()
+    .describe('Of a CSV file. Default: what its `sep=` line or its header shows.'),
+}
+
 const LoadPlan = {
+  ...howToRead,
+  types: z
+    .record(ColumnName, LoadType)
+    .optional()
+    .describe(
+      `By column, how its values are written. Default: what all of them fit. ${Object.entries(LOAD_TYPES)
+        .map(([type, example]) => `\`${type}\`: ${example}`)
+        .join('; ')}.`,
+    ),
   table: field(TableName, { maxLength: 63 }).optional().describe('Default: the name of the database.'),
   id_column: ColumnName.optional().describe('Whose values are unique. Default: the number of the row.'),
   title_column: ColumnName.optional().describe('Default: the first column that is neither id nor embedded.'),
   embed_columns: z
     .array(ColumnName)
-    .min(1)
     .max(LOAD_COLUMNS_MAX)
-    .describe('Whose text is embedded, in this order.'),
+    .default([])
+    .describe('Whose text is embedded, in this order. None: rows are found by words and filters only.'),
   filter_columns: z
     .array(ColumnName)
     .max(LOAD_COLUMNS_MAX)
     .optional()
     .describe(
-      'That the search configuration may filter on. Default: those of numbers, and of true and false.',
+      'That the search configuration may filter on. Default: those of numbers, dates, lists, and of true and false.',
     ),
   model: z.string().min(1).max(100).optional().describe('Default: the built-in model.'),
   language: z
@@ -120,6 +139,9 @@ export const Load = z.object({
       title_column: z.string().nullable(),
       embed_columns: z.array(z.string()),
       filter_columns: z.array(z.string()).nullable(),
+      types: z.record(z.string(), LoadType),
+      sheet: z.string().nullable(),
+      delimiter: z.string().nullable(),
       model: z.string(),
       language: z.string(),
       upsert: z.boolean(),
@@ -192,10 +214,19 @@ export const previewLoad = reading({
   ...loading,
   name: 'previewLoad',
   summary: 'Retrieve the columns and first rows of an uploaded file, and a choice of columns to start from.',
-  input: z.object(load),
+  input: z.object({ ...load, ...howToRead }),
   output: z.object({
+    sheets: z.array(z.string()).describe('Of an XLSX file, those that people see.'),
+    sheet: z.string().nullable().describe('Whose rows these are.'),
     columns: z.array(
-      z.object({ name: z.string().describe('In the table.'), header: z.string().describe('In the file.') }),
+      z.object({
+        name: z.string().describe('In the table.'),
+        header: z.string().describe('In the file.'),
+        type: LoadType.nullable().describe(
+          'How the first rows write its values; when it is loaded, all must fit or it is a text. null: lists.',
+        ),
+        note: z.string().nullable().describe('What should be chosen by a person.'),
+      }),
     ),
     rows: z.array(z.array(z.string())).describe('Long values are cut.'),
     problems: z.array(z.string()).describe('Of the first rows.'),
@@ -207,7 +238,7 @@ export const previewLoad = reading({
     }),
   }),
   closedToSupport: true,
-  errors: ['NOT_FOUND', 'CONFLICT', 'TIMEOUT'],
+  errors: ['NOT_FOUND', 'CONFLICT', 'RATE_LIMITED', 'TIMEOUT'],
   http: { method: 'get', path: '/api/wf/loads/{load_id}/preview' },
 })
 
@@ -217,7 +248,7 @@ export const startLoad = updating({
   summary: 'Start a load whose file was uploaded.',
   input: z.object({ ...load, ...LoadPlan }),
   output: Load,
-  errors: ['NOT_FOUND', 'CONFLICT', 'TIMEOUT'],
+  errors: ['NOT_FOUND', 'CONFLICT', 'RATE_LIMITED', 'TIMEOUT'],
   http: { method: 'post', path: '/api/wf/loads/{load_id}/start' },
 })
 

@@ -4,13 +4,15 @@ import { parentPort } from 'node:worker_threads'
 import type { FileProblem, ReadFile } from '../../cores/documents/read-document.ts'
 import { builtInFolder } from '../embeddings/model-folder.ts'
 import { createTokenizer, type TokenizerFile } from '../embeddings/tokenizer.ts'
+import type { ReadTable, TableFile } from '../../cores/loads/read-table.ts'
 import { readDocument } from './read-document.ts'
+import { readTable } from './read-table.ts'
 
-export type FileToRead = { readonly path: string; readonly content: Uint8Array }
+export type FileToRead = { readonly path: string; readonly content: Uint8Array } | TableFile
 /** `ready` comes first, so that the time of a file does not begin while this one is loaded. */
 export type FromDocumentThread =
   | 'ready'
-  | { readonly read: ReadFile | FileProblem }
+  | { readonly read: ReadFile | ReadTable | FileProblem }
   | { readonly failed: true }
 
 if (!parentPort) throw new Error('This file is the thread that reads documents, not a program')
@@ -20,8 +22,9 @@ const tokenizer = JSON.parse(readFileSync(builtInFolder().tokenizerPath, 'utf8')
 const tokenize = createTokenizer(tokenizer, Infinity)
 const tokensOf = (text: string): number => tokenize(text).length - 2
 
-port.on('message', ({ path, content }: FileToRead) => {
-  readDocument(path, content, tokensOf).then(
+port.on('message', (file: FileToRead) => {
+  const reading = 'path' in file ? readDocument(file.path, file.content, tokensOf) : readTable(file)
+  reading.then(
     (read) => port.postMessage({ read } satisfies FromDocumentThread),
     // Its message may hold parts of the file.
     () => port.postMessage({ failed: true } satisfies FromDocumentThread),

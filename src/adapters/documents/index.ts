@@ -1,12 +1,15 @@
-/** Reads documents in a thread that is started when it is needed, and ended when it is not or when a file is too much for it. */
+/** Reads documents, and files that become tables, in a thread that is started when it is needed, and ended when it is not or when a file is too much for it. */
 import { Worker } from 'node:worker_threads'
 import { FAIR_QUEUES } from '../../contracts/fair-queues.ts'
 import type { FileProblem, ReadDocument, ReadFile } from '../../cores/documents/read-document.ts'
+import type { ReadTable, ReadTableFile } from '../../cores/loads/read-table.ts'
 import { createTurns } from '../../cores/work/turns.ts'
 import type { FileToRead, FromDocumentThread } from './document-worker.ts'
 
 /** Of the thread, for one file: by the time that it has worked, not by the clock. */
 const CPU_LIMIT_MS = 20_000
+/** A workbook is read as a whole, and may have a million rows. */
+const TABLE_CPU_LIMIT_MS = 60_000
 /** Whoever waits for something that never comes uses no time. */
 const CLOCK_LIMIT_MS = 10 * 60_000
 const LOOK_MS = 200
@@ -20,6 +23,7 @@ type Limits = { readonly cpuLimitMs?: number; readonly heapMib?: number }
 
 export function createDocumentReader({ cpuLimitMs = CPU_LIMIT_MS, heapMib = HEAP_MIB }: Limits = {}): {
   readDocument: ReadDocument
+  readTable: ReadTableFile
   close(): Promise<void>
 } {
   const turns = createTurns(FAIR_QUEUES.documents)
@@ -46,18 +50,21 @@ export function createDocumentReader({ cpuLimitMs = CPU_LIMIT_MS, heapMib = HEAP
     throw new Error('the thread that reads documents does not start')
   }
 
-  async function read(file: FileToRead): Promise<ReadFile | FileProblem> {
+  async function read<Read extends ReadFile | ReadTable>(
+    file: FileToRead,
+    limitMs: number,
+  ): Promise<Read | FileProblem> {
     if (isClosed) throw new Error('the thread that reads documents was closed')
     clearTimeout(idle)
     const thread = worker ?? (await start())
     thread.ref()
-    const answer = await answerOf(thread, { cpuLimitMs, wallMs: CLOCK_LIMIT_MS }, () =>
+    const answer = await answerOf(thread, { cpuLimitMs: limitMs, wallMs: CLOCK_LIMIT_MS }, () =>
       thread.postMessage(file),
     )
     if (typeof answer === 'object' && 'read' in answer) {
       thread.unref()
       idle = setTimeout(() => void end(), IDLE_MS).unref()
-      return answer.read
+      return answer.read as Read | FileProblem
     }
     // What it left behind in the thread nobody knows.
     await end()
@@ -66,7 +73,8 @@ export function createDocumentReader({ cpuLimitMs = CPU_LIMIT_MS, heapMib = HEAP
   }
 
   return {
-    readDocument: (orgId, file) => turns.take([orgId], () => read(file)),
+    readDocument: (orgId, file) => turns.take([orgId], () => read(file, cpuLimitMs)),
+    readTable: (orgId, file) => turns.take([orgId], () => read(file, TABLE_CPU_LIMIT_MS)),
     close() {
       isClosed = true
       return end()

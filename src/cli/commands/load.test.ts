@@ -38,6 +38,7 @@ function load(
       onPart()
       return { ...LOAD, received: 10 }
     },
+    previewLoad: () => ({ sheets: [], sheet: null, columns: [], rows: [], problems: [] }),
     startLoad: () => ({
       ...LOAD,
       received: 10,
@@ -70,7 +71,7 @@ function load(
 test('what was uploaded is started', async () => {
   const { done, called } = load()
   await done
-  expect(called).toEqual(['createLoad', 'uploadLoadPart', 'startLoad'])
+  expect(called).toEqual(['createLoad', 'uploadLoadPart', 'previewLoad', 'startLoad'])
 })
 
 test('a file that changed while it was uploaded is not loaded', async () => {

@@ -1,7 +1,14 @@
 /** `svc db load`, `svc db loads`: files that become tables. */
 import { basename, resolve } from 'node:path'
 import { ServiceError } from '../../contracts/errors.ts'
-import type { Input } from '../../contracts/operations.ts'
+import {
+  LOAD_EXTENSIONS,
+  LOAD_TYPES,
+  loadFormatOf,
+  type LoadFormat,
+  type LoadType,
+} from '../../contracts/load-formats.ts'
+import type { Input, Output } from '../../contracts/operations.ts'
 import type { CommandContext } from '../command-context.ts'
 import type { CommandInput, Run } from '../command.ts'
 import { findPlace, keepPlace } from '../load/file-places.ts'
@@ -17,16 +24,18 @@ import { usageError } from '../usage-error.ts'
 export const loadFile: Run = async (ctx, input) => {
   const path = resolve(ctx.environment.cwd, argument(input, 'file'))
   formatOf(path)
+  const plan = planOf(input)
   const name = argument(input, 'name')
   const isExposed = isSet(input, 'expose')
   await checkFile(path)
+  if (isSet(input, 'preview')) return preview(ctx, name, path, plan)
   if (isExposed)
     await confirm(
       ctx,
       input,
       `This lets everybody who may ask data sources ask db_${name}, and their assistants.`,
     )
-  await load(ctx, name, path, planOf(input), isExposed)
+  await load(ctx, name, path, plan, isExposed)
 }
 
 type Plan = Omit<Input<'startLoad'>, 'load_id'>
@@ -38,22 +47,79 @@ async function load(
   plan: Plan,
   isExposed = false,
 ): Promise<void> {
-  const format = formatOf(path)
-  const { bytes } = await checkFile(path)
-  const file = { name, filename: basename(path).slice(0, 200), format, bytes, sha256: await digestOf(path) }
   const progress = showProgress(ctx)
   try {
-    // A wrong address or token shows at once; from here on a server may be replaced meanwhile.
-    const load = await ctx.callOperation('createLoad', file)
-    if (load.received > 0) ctx.info(`Continuing ${load.id}`)
-    await uploadFile(ctx, load, path, progress.show)
-    if (load.state === 'uploading') await requireUnchanged(ctx, load, path, file.sha256)
+    const load = await upload(ctx, name, path, progress.show)
+    if (load.state === 'uploading') tellColumns(ctx, await columnsOf(ctx, load, plan), plan)
     const started = await start(ctx, load.id, plan)
     const ended = await followLoad(ctx, started, progress.show)
     progress.end()
     if (ended.state === 'succeeded' && !ended.dry_run && !ended.append)
       await keepPlace(ctx, { database: name, table: ended.table! }, path)
     await printEnded(ctx, name, ended, isExposed)
+  } finally {
+    progress.end()
+  }
+}
+
+async function upload(
+  ctx: CommandContext,
+  name: string,
+  path: string,
+  show: (load: Load) => void,
+): Promise<Load> {
+  const format = formatOf(path)
+  const { bytes } = await checkFile(path)
+  const file = { name, filename: basename(path).slice(0, 200), format, bytes, sha256: await digestOf(path) }
+  // A wrong address or token shows at once; from here on a server may be replaced meanwhile.
+  const load = await ctx.callOperation('createLoad', file)
+  if (load.received > 0) ctx.info(`Continuing ${load.id}`)
+  await uploadFile(ctx, load, path, show)
+  if (load.state === 'uploading') await requireUnchanged(ctx, load, path, file.sha256)
+  return load
+}
+
+type Preview = Output<'previewLoad'>
+
+const columnsOf = (
+  ctx: CommandContext,
+  { id: load_id }: Load,
+  { sheet, delimiter }: Plan,
+): Promise<Preview> => patiently(ctx, () => ctx.callOperation('previewLoad', { load_id, sheet, delimiter }))
+
+/** Before anything is loaded: what the values of each column are taken for, and what else could be chosen. */
+function tellColumns(ctx: CommandContext, { columns, sheets, sheet }: Preview, plan: Plan): void {
+  if (sheets.length > 1) ctx.info(`Sheet: ${sheet}. The file has: ${sheets.join(', ')}`)
+  if (columns.length > 0) {
+    const typed = columns.map((column) => `${column.header} (${typeOf(column, plan)})`)
+    ctx.info(`Columns by their first rows: ${typed.join(', ')}`)
+  }
+  const open = columns.filter((column) => column.note !== null && plan.types?.[column.header] === undefined)
+  for (const { header } of open) {
+    ctx.info(`The values of ${header} can be meant in two ways. Say which: --type ${header}=…`)
+  }
+}
+
+const typeOf = ({ name, header, type }: Preview['columns'][number], { types, id_column }: Plan): string =>
+  types?.[header] ?? types?.[name] ?? (id_column === header || id_column === name ? 'id' : (type ?? 'list'))
+
+/** What a load would make of the file; nothing of it stays. */
+async function preview(ctx: CommandContext, name: string, path: string, plan: Plan): Promise<void> {
+  const progress = showProgress(ctx)
+  try {
+    const load = await upload(ctx, name, path, progress.show)
+    progress.end()
+    if (load.state !== 'uploading') throw new ServiceError('CONFLICT', 'This file is being loaded already')
+    const found = await columnsOf(ctx, load, plan)
+    await ctx.callOperation('cancelLoad', { load_id: load.id })
+    if (found.sheets.length > 1) ctx.info(`Sheet: ${found.sheet}. The file has: ${found.sheets.join(', ')}`)
+    for (const problem of found.problems) ctx.info(problem)
+    const lines = found.columns.map(
+      (column) =>
+        `${column.header}\t${typeOf(column, plan)}${column.note === null ? '' : `\t${column.note}`}\n`,
+    )
+    ctx.print(found, { text: lines.join('') })
+    ctx.info('Nothing was loaded. Another type: --type column=type')
   } finally {
     progress.end()
   }
@@ -84,21 +150,43 @@ async function requireUnchanged(
   throw usageError(`${path} was changed while it was uploaded`, 'Load it again when it is complete.')
 }
 
-function formatOf(path: string): 'csv' | 'ndjson' {
-  if (/\.(csv|tsv|txt)$/i.test(path)) return 'csv'
-  if (/\.(ndjson|jsonl)$/i.test(path)) return 'ndjson'
-  throw usageError('The file must end in .csv or .ndjson', 'Also .tsv, .txt (with a header) and .jsonl.')
+function formatOf(path: string): LoadFormat {
+  const format = loadFormatOf(path)
+  if (format) return format
+  throw usageError(
+    'The file must be CSV, NDJSON, JSON, XLSX or Parquet',
+    `Its name ends in ${LOAD_EXTENSIONS.join(', ')}.`,
+  )
 }
 
+/** `--type price=number_comma` */
+function typesOption(input: CommandInput): Record<string, LoadType> | undefined {
+  const given = listOption(input, 'type').map((text) => {
+    const at = text.lastIndexOf('=')
+    const [column, type] = [text.slice(0, Math.max(0, at)).trim(), text.slice(at + 1).trim()]
+    if (column === '' || !Object.hasOwn(LOAD_TYPES, type)) {
+      throw usageError(
+        `--type ${text} is no column and type`,
+        `Types: ${Object.keys(LOAD_TYPES).join(', ')}.`,
+      )
+    }
+    return [column, type as LoadType] as const
+  })
+  return given.length > 0 ? Object.fromEntries(given) : undefined
+}
+
+const DELIMITER_NAMES: Readonly<Record<string, string>> = { tab: '\t', '\\t': '\t' }
+
 function planOf(input: CommandInput) {
-  const embed_columns = columnsOption(input, 'embed')
-  if (!embed_columns)
-    throw usageError('--embed is missing', 'Name the columns whose text is to be found: --embed description')
+  const delimiter = textOption(input, 'delimiter')
   return {
     table: textOption(input, 'table'),
     id_column: textOption(input, 'id'),
     title_column: textOption(input, 'title'),
-    embed_columns,
+    embed_columns: columnsOption(input, 'embed') ?? [],
+    types: typesOption(input),
+    sheet: textOption(input, 'sheet'),
+    delimiter: delimiter === undefined ? undefined : (DELIMITER_NAMES[delimiter] ?? delimiter),
     filter_columns: columnsOption(input, 'filter'),
     model: textOption(input, 'model'),
     language: textOption(input, 'language'),
@@ -137,6 +225,8 @@ async function printEnded(ctx: CommandContext, name: string, load: Load, isExpos
   }
   if (load.changes) ctx.info(changesOf(load))
   ctx.info(`Loaded ${load.rows.toLocaleString('en')} rows into table ${load.table} of ${name}`)
+  if (load.choices?.embed_columns.length === 0)
+    ctx.info('No column was embedded: rows are found by words and filters only')
   if (load.failure !== null) ctx.info(load.failure)
   if (load.configuration_saved) {
     if (isExposed) await expose(ctx, `db_${name}`)
@@ -175,13 +265,16 @@ export const reload: Run = async (ctx, input) => {
       `Name it: svc db reload ${name} <file>`,
     )
   }
-  const { id_column, title_column, filter_columns, upsert, delete_missing, ...choices } = last.choices!
+  const { id_column, title_column, filter_columns, sheet, delimiter, upsert, delete_missing, ...choices } =
+    last.choices!
   await load(ctx, name, file, {
     ...choices,
     table: last.table!,
     id_column: id_column ?? undefined,
     title_column: title_column ?? undefined,
     filter_columns: filter_columns ?? undefined,
+    sheet: sheet ?? undefined,
+    delimiter: delimiter ?? undefined,
     upsert,
     delete_missing,
     replace: !upsert,

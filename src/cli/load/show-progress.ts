@@ -36,8 +36,8 @@ function describeProgress(load: Load): { line: string; phase: string } {
 const PHASES: Record<NonNullable<Load['phase']>, (load: Load) => string> = {
   reading: ({ read_bytes, bytes }) => `Reading ${Math.floor((100 * read_bytes) / Math.max(bytes, 1))} %`,
   checking: ({ rows }) => `Checking ${rows.toLocaleString('en')} rows`,
-  embedding: ({ embedded, rows, format }) =>
-    `Embedding ${embedded.toLocaleString('en')} of ${rows.toLocaleString('en')} ${format === 'documents' ? 'passages' : 'rows'}`,
+  embedding: ({ embedded, rows, format, choices }) =>
+    `${choices?.embed_columns.length === 0 ? 'Storing' : 'Embedding'} ${embedded.toLocaleString('en')} of ${rows.toLocaleString('en')} ${format === 'documents' ? 'passages' : 'rows'}`,
   indexing: () => 'Building indexes',
   finishing: () => 'Finishing',
 }

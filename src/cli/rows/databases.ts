@@ -1,4 +1,5 @@
 /** `svc db …` and `svc datasource …`, where they do more than one call. */
+import { LOAD_TYPES } from '../../contracts/load-formats.ts'
 import type { Argument, HandWritten } from '../command.ts'
 import { YES } from './shared.ts'
 
@@ -61,15 +62,24 @@ export const DATABASE_ROWS: readonly HandWritten[] = [
   {
     path: 'db load',
     summary:
-      'Load a CSV or NDJSON file into a new table, with embeddings and indexes; the same command continues it',
-    arguments: [DATABASE, { name: 'file', summary: '.csv with a header, or .ndjson' }],
+      'Load a CSV, NDJSON, JSON, XLSX or Parquet file into a new table, with embeddings and indexes; the same command continues it',
+    arguments: [DATABASE, { name: 'file', summary: '.csv with a header, .ndjson, .json, .xlsx or .parquet' }],
     options: [
       {
         long: 'embed',
         value: 'column',
-        summary: 'Column whose text is searched',
+        summary: 'Column whose meaning is searched (default: none, then words and filters only)',
         repeatable: true,
       },
+      {
+        long: 'type',
+        value: 'column=type',
+        summary: `Type of a column (default: as all values fit): ${Object.keys(LOAD_TYPES).join(', ')}`,
+        repeatable: true,
+      },
+      { long: 'preview', summary: 'Load nothing; print the columns with their types, and the sheets' },
+      { long: 'sheet', value: 'name', summary: 'Of an XLSX file (default: the first)' },
+      { long: 'delimiter', value: 'character', summary: 'Of a CSV file (default: as its header shows)' },
       { long: 'id', value: 'column', summary: 'Column with unique values (default: the number of the row)' },
       { long: 'title', value: 'column', summary: 'Title of a hit (default: the first other column)' },
       { long: 'filter', value: 'column', summary: 'Column to filter by', repeatable: true },
@@ -92,6 +102,8 @@ export const DATABASE_ROWS: readonly HandWritten[] = [
     examples: [
       'svc db load handbook staff.csv --id number --title name --embed description --save',
       'svc db load handbook staff.csv --embed description --expose',
+      'svc db load handbook staff.xlsx --sheet 2026 --preview',
+      'svc db load handbook staff.xlsx --sheet 2026 --type since=date_dmy --id number --save',
       'svc db load handbook new.ndjson --id number --embed description --append',
       'svc db load handbook staff.csv --id number --embed description --upsert --delete-missing --dry-run',
     ],

@@ -2,10 +2,12 @@
 import { quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
 import type { ColumnType, StoredPlan } from '../../../db/schema.ts'
 import { LOAD_PROBLEMS_SHOWN } from '../../contracts/limits.ts'
+import type { LoadType } from '../../contracts/load-formats.ts'
 import type { Queries } from '../databases/index.ts'
+import { CHECKS, KINDS, kindsOfType, recognize, typeOfKind, type Check } from './column-types.ts'
 import type { LoadRow } from './load-rows.ts'
 import { withProblems } from './read-step.ts'
-import { idColumn } from './search-entry.ts'
+import { idColumn, isEmbedded } from './search-entry.ts'
 import { finalTable, literal, rowsTable, stagedTable, whileStaged } from './staging.ts'
 import { LoadFailed, type Step } from './step.ts'
 import { compareRows, reuseVectors } from './compare-rows.ts'
@@ -18,27 +20,19 @@ import {
   type Target,
 } from './target-table.ts'
 
-/** As people write numbers. One with a leading zero is a name: 007. */
-const NUMBER = `^-?(0|[1-9][0-9]{0,14})([.][0-9]{1,15})?$`
-const BOOLEAN = '^(true|false)$'
-const PATTERNS: Record<Exclude<ColumnType, 'text' | 'text[]'>, string> = { numeric: NUMBER, boolean: BOOLEAN }
-
 export const checkStep: Step = async ({ deps, queries, plan, source }, load) => {
   const target = changesTable(plan) ? await readTarget(queries, plan.table) : undefined
   if (changesTable(plan) && targetProblems(plan, target, source.configuration).length > 0)
     throw new LoadFailed('table_changed')
   const isEmpty = load.rows === 0 && load.problemCount === 0
   let problems = withProblems(load, isEmpty ? [`line ${load.readLines}: the file has no rows`] : [])
-  for (const { problems: further, count } of await problemsOfAll(queries, load, plan, target)) {
+  const kinds = await findKinds(queries, load, plan, target)
+  for (const { problems: further, count } of await problemsOfAll(queries, load, plan, { target, kinds })) {
     problems = withProblems(problems, further, count)
   }
   if (problems.problemCount > 0)
     throw new LoadFailed('file', { ...problems, problems: inOrder(problems.problems) })
-  const found = await findTypes(queries, load, plan)
-  const columns = plan.columns.map((column, at) => ({
-    ...column,
-    type: (target && columnTypeIn(target, column.name)) ?? found[at]!,
-  }))
+  const columns = plan.columns.map((column, at) => ({ ...column, ...kinds[at]! }))
   const changes = target && (await compareRows(queries, load, { ...plan, columns }, target))
   const typed = { ...plan, columns, changes }
   if (plan.dryRun) {
@@ -46,7 +40,7 @@ export const checkStep: Step = async ({ deps, queries, plan, source }, load) => 
     return { plan: { ...typed, changes: changes ?? all }, state: 'succeeded', finishedAt: deps.clock() }
   }
   await queries.query(whileStaged(load.id, createTable(load.id, typed)))
-  if (target) await reuseVectors(queries, load, typed, target)
+  if (target && isEmbedded(plan)) await reuseVectors(queries, load, typed, target)
   return { plan: typed, phase: 'embedding', embedded: 0 }
 }
 
@@ -61,7 +55,7 @@ async function problemsOfAll(
   queries: Queries,
   load: LoadRow,
   plan: StoredPlan,
-  target: Target | undefined,
+  { target, kinds }: { readonly target: Target | undefined; readonly kinds: readonly FoundKind[] },
 ): Promise<Found[]> {
   const rows = rowsTable(load.id)
   const key = idColumn(plan)
@@ -69,7 +63,7 @@ async function problemsOfAll(
   const cell = `cells ->> ${plan.id}`
   // 1 and 1.0 are the same key there.
   const id = isNumber
-    ? `case when ${cell} ~ ${literal(NUMBER)} then trim_scale((${cell})::numeric)::text else ${cell} end`
+    ? `case when ${cell} ~ ${literal(KINDS.number.pattern)} then trim_scale((${cell})::numeric)::text else ${cell} end`
     : cell
   const find = async (statement: string, tell: (row: Line) => string): Promise<Found> => {
     const found = await queries.query<Line>(`${statement} order by n limit ${LOAD_PROBLEMS_SHOWN}`)
@@ -82,8 +76,7 @@ async function problemsOfAll(
         from ${rows} window same as (partition by ${id} order by n)) numbered
       where place > 1`
   const found = plan.id === -1 ? [] : [await find(twice, ({ first }) => `the id is that of line ${first}`)]
-  if (!target) return found
-  if (plan.append) {
+  if (target && plan.append) {
     const present = await find(
       `select ${line} from (select n, line, ${id} as id from ${rows}) r
       where exists (select from ${finalTable(plan.table)} t
@@ -93,16 +86,16 @@ async function problemsOfAll(
     found.push(present)
   }
   for (const [at, { name, isList = false }] of plan.columns.entries()) {
-    const type = columnTypeIn(target, name)
-    if (type === undefined || (isList ? type === 'text[]' : type === 'text')) continue
+    const { type, kind, fits } = kinds[at]!
+    if (fits) continue
     const pattern =
-      isList || type === 'text' || type === 'text[]'
+      isList || kind === undefined || kind === 'text'
         ? ''
-        : ` and cells ->> ${at} !~ ${literal(PATTERNS[type])}`
+        : ` and cells ->> ${at} !~ ${literal(KINDS[kind].pattern)}`
+    const words = kind === undefined || kind === 'text' ? TYPE_WORDS[type] : KINDS[kind].words
     found.push(
-      await find(
-        `select ${line} from ${rows} where cells ->> ${at} <> ''${pattern}`,
-        () => `column ${name} of the table is ${TYPE_WORDS[type]}`,
+      await find(`select ${line} from ${rows} where cells ->> ${at} <> ''${pattern}`, () =>
+        target ? `column ${name} of the table is ${words}` : `column ${name} is not ${words}`,
       ),
     )
   }
@@ -113,28 +106,82 @@ const TYPE_WORDS: Record<ColumnType, string> = {
   text: 'a text',
   numeric: 'a number',
   boolean: 'true or false',
+  date: 'a date',
+  timestamp: 'a time',
+  time: 'a time of day',
   'text[]': 'a list',
 }
 
 type Line = { readonly line: string; readonly total: string; readonly first?: string }
 
-async function findTypes(
+type FoundKind = {
+  readonly type: ColumnType
+  /** Of lists there is none. */
+  readonly kind?: LoadType | undefined
+  /** Whether all values do. */
+  readonly fits: boolean
+}
+
+/** Looked at before all others: what these do not fit need not be asked of a million. */
+const SAMPLE_ROWS = 1_000
+
+/** How the values of each column are written: as was chosen, as the table has it, or as all of them fit. */
+async function findKinds(
   queries: Queries,
   load: LoadRow,
   { columns, id }: StoredPlan,
-): Promise<ColumnType[]> {
-  const fits = (at: number, pattern: string) =>
-    `coalesce(bool_and(cells ->> ${at} ~ ${literal(pattern)}) filter (where cells ->> ${at} <> ''), false)::text`
-  const [found] = await queries.query<Record<string, string>>(
-    `select ${columns.map((_, at) => `${fits(at, NUMBER)} as n${at}, ${fits(at, BOOLEAN)} as b${at}`).join(', ')}
-      from ${rowsTable(load.id)}`,
+  target: Target | undefined,
+): Promise<FoundKind[]> {
+  const wanted = columns.map(
+    ({ name, kind, isList = false }, at): FoundKind & { checks: readonly Check[] } => {
+      const inTable = target && columnTypeIn(target, name)
+      const type = inTable ?? (kind && typeOfKind(kind)) ?? (isList ? 'text[]' : 'text')
+      if (isList || type === 'text[]')
+        return { type, fits: type === 'text' || (isList && type === 'text[]'), checks: [] }
+      if (type === 'text' && (inTable || kind || at === id))
+        return { type, kind: 'text', fits: true, checks: [] }
+      const isOfType = kind !== undefined && kind !== 'text' && KINDS[kind].type === type
+      const possible = isOfType ? [kind] : kindsOfType(type)
+      // Nothing is given: whatever all of them fit.
+      return { type, fits: false, checks: possible.length > 0 ? possible : ALL_CHECKS }
+    },
   )
-  return columns.map((_, at) => {
-    if (at === id) return 'text'
-    if (columns[at]!.isList) return 'text[]'
-    if (found?.[`n${at}`] === 'true') return 'numeric'
-    return found?.[`b${at}`] === 'true' ? 'boolean' : 'text'
+  const asked = wanted.flatMap(({ checks }, at) => checks.map((check) => ({ at, check })))
+  const sample = `(select cells from ${rowsTable(load.id)} order by n limit ${SAMPLE_ROWS}) s`
+  const inSample = await fitting(queries, sample, asked, 'true')
+  const inAll = await fitting(queries, rowsTable(load.id), inSample, 'false')
+  const fits = (at: number, check: Check) => inAll.some((one) => one.at === at && one.check === check)
+  return wanted.map(({ checks, ...found }, at) => {
+    if (checks.length === 0) return found
+    if (checks === ALL_CHECKS) {
+      const kind = recognize((check) => fits(at, check)) ?? 'text'
+      return { type: typeOfKind(kind), kind, fits: true }
+    }
+    const kind = (checks as readonly LoadType[]).find((one) => fits(at, one as Check))
+    // A column without values has nothing that does not fit.
+    return { ...found, kind: kind ?? (checks[0] as LoadType), fits: kind !== undefined }
   })
+}
+
+const ALL_CHECKS = Object.keys(CHECKS) as Check[]
+
+type Asked = { readonly at: number; readonly check: Check }
+
+/** Those that all values of their column fit. */
+async function fitting(
+  queries: Queries,
+  rows: string,
+  asked: readonly Asked[],
+  /** Of a column without any. */
+  otherwise: 'true' | 'false',
+): Promise<readonly Asked[]> {
+  if (asked.length === 0) return []
+  const fits = ({ at, check }: Asked, n: number) =>
+    `coalesce(bool_and(cells ->> ${at} ~ ${literal(CHECKS[check])}) filter (where cells ->> ${at} <> ''), ${otherwise})::text as f${n}`
+  const [found] = await queries.query<Record<string, string>>(
+    `select ${asked.map(fits).join(', ')} from ${rows}`,
+  )
+  return asked.filter((_, n) => found?.[`f${n}`] === 'true')
 }
 
 function createTable(loadId: string, plan: StoredPlan): string {
@@ -149,8 +196,8 @@ function createTable(loadId: string, plan: StoredPlan): string {
   return `create table if not exists ${stagedTable(loadId)} (${[
     ...own,
     ...columns,
-    `embedding vector(${plan.dimensions}) not null`,
+    ...(isEmbedded(plan) ? [`embedding vector(${plan.dimensions}) not null`] : []),
     `words tsvector generated always as (${words}) stored`,
   ].join(', ')});
-    comment on column ${stagedTable(loadId)}.embedding is ${literal(modelComment(plan))};`
+    comment on column ${stagedTable(loadId)}.${isEmbedded(plan) ? 'embedding' : 'words'} is ${literal(modelComment(plan))};`
 }

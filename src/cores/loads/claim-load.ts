@@ -27,23 +27,28 @@ type Progress = Pick<LoadRow, 'state' | 'phase' | 'format' | 'rows' | 'bytes' | 
 
 export function workOf({ state, phase, format, rows, bytes, readBytes, plan }: Progress): Work {
   if (state !== 'running') return 'short'
-  if (phase === 'reading' && format === 'documents') return 'documents'
-  if (phase === 'reading') return readBytes >= bytes && bytes > LONG_DIGEST_BYTES ? 'long' : 'short'
+  if (phase === 'reading' && waitsForThread({ format, plan })) return 'documents'
+  if (phase === 'reading')
+    return readBytes >= bytes + (plan?.converted ?? 0) && bytes > LONG_DIGEST_BYTES ? 'long' : 'short'
   if (phase !== 'embedding' && readsTable(plan)) return 'long'
   if (phase === 'checking') return rows > LONG_ROWS.check ? 'long' : 'short'
   return (phase === 'indexing' || phase === 'finishing') && rows > LONG_ROWS.index ? 'long' : 'short'
 }
 
+const waitsForThread = ({ format, plan }: Pick<LoadRow, 'format' | 'plan'>): boolean =>
+  format === 'documents' || ((format === 'xlsx' || format === 'parquet') && plan?.converted === undefined)
+
 /** Compares the file with all rows of a table, of which nobody knows how many there are. */
 const readsTable = (plan: LoadRow['plan']): boolean => plan?.replace === true || plan?.deleteMissing === true
 
 /** As `workOf` has it; not null in any state. */
-const isReadingDocuments = sql`(l.state = 'running' and l.format = 'documents' and coalesce(l.phase = 'reading', false))`
+const isReadingDocuments = sql`(l.state = 'running' and coalesce(l.phase = 'reading', false)
+  and (l.format = 'documents' or (l.format in ('xlsx', 'parquet') and l.plan ->> 'converted' is null)))`
 const isLong = sql`(l.state = 'running' and coalesce(
   (l.phase in ('indexing', 'finishing') and l.rows > ${LONG_ROWS.index})
   or (l.phase = 'checking' and l.rows > ${LONG_ROWS.check})
   or (l.phase not in ('reading', 'embedding') and (l.plan ->> 'replace' = 'true' or l.plan ->> 'deleteMissing' = 'true'))
-  or (l.phase = 'reading' and l.read_bytes >= l.bytes and l.bytes > ${LONG_DIGEST_BYTES}), false))`
+  or (l.phase = 'reading' and l.read_bytes >= l.bytes + coalesce((l.plan ->> 'converted')::bigint, 0) and l.bytes > ${LONG_DIGEST_BYTES}), false))`
 
 const IS_WORK: Record<Work, SQL> = {
   short: sql`not ${isReadingDocuments} and not ${isLong}`,

@@ -3,16 +3,20 @@ import { quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
 import type { LoadChanges, StoredPlan } from '../../../db/schema.ts'
 import { QUESTION_MAX_CHARACTERS } from '../../contracts/limits.ts'
 import type { Queries } from '../databases/index.ts'
+import { KINDS, kindsOfType } from './column-types.ts'
 import type { LoadRow } from './load-rows.ts'
-import { idColumn } from './search-entry.ts'
+import { idColumn, isEmbedded } from './search-entry.ts'
 import { finalTable, rowsTable, stagedTable } from './staging.ts'
 import { columnTypeIn, embeddedColumns, type Target } from './target-table.ts'
 
 /** Of a staged row `r`, with the type that the column has. */
 export const valueOf = ({ columns }: Pick<StoredPlan, 'columns'>, at: number): string => {
-  const { type = 'text' } = columns[at]!
+  const { type = 'text', kind } = columns[at]!
   if (type === 'text') return `r.cells ->> ${at}`
-  if (type !== 'text[]') return `nullif(r.cells ->> ${at}, '')::${type}`
+  if (type !== 'text[]') {
+    const written = kind === undefined || kind === 'text' ? kindsOfType(type)[0]! : kind
+    return KINDS[written].value(`nullif(r.cells ->> ${at}, '')`)
+  }
   const list = `pg_catalog.jsonb_array_elements_text((r.cells ->> ${at})::jsonb) with ordinality l (one, place)`
   return `case when r.cells ->> ${at} <> '' then (select coalesce(array_agg(l.one order by l.place), '{}') from ${list}) end`
 }
@@ -91,11 +95,12 @@ export async function reuseVectors(
     where t.embedding is not null on conflict (${key}) do nothing`)
 }
 
-/** All columns of staged rows `r`; the vector follows. */
+/** All columns of staged rows `r`; the vector follows, if there is one. */
 export function insertInto(load: LoadRow, plan: StoredPlan): string {
   const own = plan.id === -1 ? [['row_number', 'r.n::text'] as const] : []
   const columns = plan.columns.map(({ name }, at) => [name, valueOf(plan, at)] as const)
   const all = [...own, ...columns]
-  return `insert into ${stagedTable(load.id)} (${[...all.map(([name]) => quoteIdentifier(name)), 'embedding'].join(', ')})
+  const names = [...all.map(([name]) => quoteIdentifier(name)), ...(isEmbedded(plan) ? ['embedding'] : [])]
+  return `insert into ${stagedTable(load.id)} (${names.join(', ')})
     select ${all.map(([, value]) => value).join(', ')}`
 }

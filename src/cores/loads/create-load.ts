@@ -3,12 +3,18 @@ import type { Transaction } from '../../../db/connect.ts'
 import { and, asc, count, desc, eq, inArray, isNotNull, lt, or, sql } from '../../../db/drizzle.ts'
 import { notify } from '../../../db/listen.ts'
 import { loads } from '../../../db/schema.ts'
+import { byteSize } from '../../contracts/byte-size.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { makeId } from '../../contracts/ids.ts'
-import { LOADS_UNFINISHED_MAX, LOADS_UNFINISHED_PER_PERSON } from '../../contracts/limits.ts'
+import {
+  LOAD_TABLE_BYTES,
+  LOADS_UNFINISHED_MAX,
+  LOADS_UNFINISHED_PER_PERSON,
+} from '../../contracts/limits.ts'
 import { requireDiskQuota } from '../databases/index.ts'
 import { writeInSteps, type Verb } from '../verb.ts'
 import { presentLoad, requireDatabase } from './load-rows.ts'
+import { isTable } from './read-rows.ts'
 
 const UNFINISHED = ['uploading', 'running'] as const
 
@@ -16,6 +22,11 @@ export const createLoad: Verb<'createLoad'> = writeInSteps(
   {},
   async ({ db, clock, member, orgId, userId, transaction }, { name, filename, format, bytes, sha256 }) => {
     const { userName } = member
+    if (isTable(format) && bytes > LOAD_TABLE_BYTES) {
+      throw new ServiceError('TOO_LARGE', `Such a file may have ${byteSize(LOAD_TABLE_BYTES)}`, {
+        hint: 'Save it as CSV, or divide it.',
+      })
+    }
     const source = await requireDatabase(db, orgId, name)
     await requireDiskQuota(db, orgId, source.kind)
     const load = await transaction(async ({ tx }) => {

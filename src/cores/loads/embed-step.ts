@@ -1,11 +1,12 @@
 /** Embeds the next rows and puts them into the table, both or neither. */
 import { quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
 import type { StoredPlan } from '../../../db/schema.ts'
+import type { Queries } from '../databases/index.ts'
 import { takeTokens } from '../embeddings/index.ts'
 import { vectorLiteral } from '../search/index.ts'
 import { embeddedText, insertInto, keyOf } from './compare-rows.ts'
 import type { LoadRow } from './load-rows.ts'
-import { idColumn } from './search-entry.ts'
+import { idColumn, isEmbedded } from './search-entry.ts'
 import { rowsTable, stagedTable } from './staging.ts'
 import { LoadFailed, type Step, type StepContext } from './step.ts'
 import { changesTable } from './target-table.ts'
@@ -16,6 +17,7 @@ export const BATCH = 32
 export const embedStep: Step = async ({ deps, queries, plan, signal }, load) => {
   const { embedded } = load
   if (embedded >= load.rows) return { phase: 'indexing' }
+  if (!isEmbedded(plan)) return storeRows(queries, plan, load)
   const found = await queries.query<{ n: string; text: string }>(
     `select r.n::text as n, ${embeddedText(plan)} as text from ${rowsTable(load.id)} r where r.n > $1::bigint
       ${changesTable(plan) ? `and not exists (select from ${stagedTable(load.id)} s where s.${quoteIdentifier(idColumn(plan))} = ${keyOf(plan)})` : ''}
@@ -33,6 +35,19 @@ export const embedStep: Step = async ({ deps, queries, plan, signal }, load) => 
   const rows = vectors.map((vector, at) => [found[at]!.n, vector])
   await queries.query(insertRows(load, plan), [JSON.stringify(rows)])
   return { embedded: Number(found[vectors.length - 1]!.n) }
+}
+
+const ROWS_AT_ONCE = 2_000
+
+/** Without vectors there is nothing to wait for. */
+async function storeRows(queries: Queries, plan: StoredPlan, load: LoadRow): Promise<Partial<LoadRow>> {
+  const last = Math.min(load.embedded + ROWS_AT_ONCE, load.rows)
+  await queries.query(
+    `${insertInto(load, plan)} from ${rowsTable(load.id)} r where r.n > $1::bigint and r.n <= $2::bigint
+      on conflict (${quoteIdentifier(idColumn(plan))}) do nothing`,
+    [String(load.embedded), String(last)],
+  )
+  return { embedded: last }
 }
 
 /** Of the texts, in their order: as many as a day's tokens are enough for, since more would wait for ever. */

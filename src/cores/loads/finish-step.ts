@@ -11,7 +11,7 @@ import { addToConfiguration, databaseFailureOf, takeWordStatisticsAgain } from '
 import type { LoadDeps } from './load-deps.ts'
 import type { LoadRow } from './load-rows.ts'
 import { requireAuthor, requireRights } from './require-rights.ts'
-import { idColumn, withTable } from './search-entry.ts'
+import { idColumn, isEmbedded, withTable } from './search-entry.ts'
 import {
   beforeTable,
   contentTable,
@@ -109,7 +109,9 @@ export const setAside = (table: string, name: string): string =>
 function changeRows(loadId: string, plan: StoredPlan, { stored }: Target): string {
   const [staged, table, keys] = [stagedTable(loadId), finalTable(plan.table), keysTable(loadId)]
   const key = quoteIdentifier(idColumn(plan))
-  const names = [...plan.columns.map(({ name }) => name), 'embedding'].map(quoteIdentifier)
+  const names = [...plan.columns.map(({ name }) => name), ...(isEmbedded(plan) ? ['embedding'] : [])].map(
+    quoteIdentifier,
+  )
   const values = (of: string) => `row(${names.map((name) => `${of}.${name}`).join(', ')})`
   const isStaged = `exists (select from ${staged} s where s.${key} = t.${key})`
   const missing = plan.deleteMissing

@@ -1,6 +1,6 @@
 /** The indexes of the table. Where rows are appended, the table has its own. */
 import { quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
-import { filterColumns } from './search-entry.ts'
+import { filterColumns, isEmbedded } from './search-entry.ts'
 import { oneAtATime, stagedTable } from './staging.ts'
 import { LoadFailed, type Step } from './step.ts'
 
@@ -20,7 +20,7 @@ export const indexStep: Step = async ({ queries, plan }, load) => {
       )
     }
     await createIndex('words', 'gin (words)')
-    if (plan.dimensions <= INDEXED_DIMENSIONS_MAX) {
+    if (isEmbedded(plan) && plan.dimensions <= INDEXED_DIMENSIONS_MAX) {
       await createIndex('embedding', 'hnsw (embedding vector_cosine_ops)')
     }
     for (const at of filterColumns(plan)) {

@@ -3,9 +3,10 @@ import type { EmbeddingDeps } from '../embeddings/index.ts'
 import type { WithDirectory } from '../directory/index.ts'
 import type { ReadDocument } from '../documents/index.ts'
 import type { ConfigurationDeps } from '../search/index.ts'
+import type { ReadTableFile } from './read-table.ts'
 import type { Log } from '../dependencies.ts'
 
 export type LoadDeps = ConfigurationDeps &
   EmbeddingDeps &
   WithDirectory &
-  Log & { readonly readDocument: ReadDocument }
+  Log & { readonly readDocument: ReadDocument; readonly readTable: ReadTableFile }

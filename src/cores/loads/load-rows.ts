@@ -4,13 +4,8 @@ import type { Handle } from '../../../db/connect.ts'
 import { and, eq } from '../../../db/drizzle.ts'
 import { dataSources, loads, type StoredPlan } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
-import {
-  LOAD_FAILURES,
-  LOAD_WAITS,
-  LOAD_WAITS_BEHIND,
-  type Load,
-  type LoadFormat,
-} from '../../contracts/loads.ts'
+import { LOAD_FAILURES, LOAD_WAITS, LOAD_WAITS_BEHIND, type Load } from '../../contracts/loads.ts'
+import type { LoadFormat } from '../../contracts/load-formats.ts'
 import { findSource, sourceIdOf, type SourceRow } from '../databases/index.ts'
 import { withTable } from './search-entry.ts'
 import { changesTable } from './target-table.ts'
@@ -83,7 +78,7 @@ export function presentLoad(load: LoadRow, source: SourceRow, now?: Date): z.inp
     choices: plan && load.format !== 'documents' ? choicesOf(plan) : null,
     rows: load.rows,
     embedded: load.embedded,
-    read_bytes: load.readBytes,
+    read_bytes: readBytesOf(load),
     waits_for: state === 'running' ? waitOf(load, now) : null,
     waits_until: (state === 'running' && load.waitsUntil?.toISOString()) || null,
     problems: [...load.problems],
@@ -98,6 +93,12 @@ export function presentLoad(load: LoadRow, source: SourceRow, now?: Date): z.inp
     created_at: load.createdAt.toISOString(),
     finished_at: load.finishedAt?.toISOString() ?? null,
   }
+}
+
+/** Of a workbook its rows are read from what lies behind it: as much of it as of them. */
+function readBytesOf({ readBytes, bytes, plan }: LoadRow): number {
+  const converted = plan?.converted ?? 0
+  return converted === 0 ? readBytes : Math.floor((bytes * (readBytes - bytes)) / converted)
 }
 
 function waitOf(
@@ -122,6 +123,11 @@ const choicesOf = (plan: StoredPlan): z.input<typeof Load>['choices'] => {
     title_column: plan.title === null ? null : nameOf(plan.title),
     embed_columns: plan.embed.map(nameOf),
     filter_columns: plan.filters?.map(nameOf) ?? null,
+    types: Object.fromEntries(
+      plan.columns.flatMap(({ header, kind, isChosen }) => (isChosen && kind ? [[header, kind]] : [])),
+    ),
+    sheet: plan.sheet ?? null,
+    delimiter: plan.isDelimiterChosen ? plan.delimiter : null,
     model: plan.model,
     language: plan.language,
     upsert: plan.upsert ?? false,

@@ -33,6 +33,14 @@ export function planLoad(
   const filters = asked.filter_columns?.map((name) => find('filter_columns', name))
   const isList = (at: number) => header.lists?.includes(header.headers[at]!) ?? false
   if (id !== -1 && isList(id)) problems.push('id_column: a list is no id')
+  const kinds = new Map(
+    Object.entries(asked.types ?? {}).map(([name, kind]) => [find('types', name), kind] as const),
+  )
+  for (const [at, kind] of kinds) {
+    if (at !== -1 && isList(at) && kind !== 'text') problems.push(`types: ${names[at]} holds lists`)
+    if (at !== -1 && at === id && kind !== 'text')
+      problems.push(`types: ${names[at]} is the id, which is a text`)
+  }
   if (asked.append && asked.id_column === undefined) {
     problems.push('id_column: rows can only be appended by their id')
   }
@@ -62,12 +70,16 @@ export function planLoad(
       name,
       header: header.headers[at]!,
       ...(isList(at) && { isList: true as const }),
+      ...(kinds.has(at) && { kind: kinds.get(at), isChosen: true as const }),
     })),
     id,
     title: title ?? (otherwise === -1 ? null : otherwise),
     embed: [...new Set(embed)],
     filters: filters && [...new Set(filters)],
     delimiter: header.delimiter,
+    encoding: header.encoding,
+    sheet: asked.sheet ?? header.sheet,
+    isDelimiterChosen: asked.delimiter === undefined ? undefined : true,
     author: authorOf(principal),
   }
 }
@@ -83,7 +95,7 @@ const authorKind = ({ kind }: MemberPrincipal): StoredPlan['author']['kind'] =>
 /** Whether the same was asked for: by whom does not matter. */
 export const isSamePlan = (one: StoredPlan, other: StoredPlan): boolean => digestOf(one) === digestOf(other)
 
-const NOT_CHOSEN = new Set(['author', 'columns', 'changes', 'isUndone'])
+const NOT_CHOSEN = new Set(['author', 'columns', 'changes', 'isUndone', 'converted'])
 
 /** The database keeps no key without a value, and no order of keys. */
 const digestOf = (plan: StoredPlan): string =>
@@ -91,5 +103,5 @@ const digestOf = (plan: StoredPlan): string =>
     Object.entries(plan)
       .filter(([key, value]) => value !== undefined && !NOT_CHOSEN.has(key))
       .toSorted(([one], [other]) => (one < other ? -1 : 1)),
-    plan.columns.map(({ name }) => name),
+    plan.columns.map(({ name, kind, isChosen }) => [name, isChosen ? kind : undefined]),
   ])

@@ -1,5 +1,9 @@
 /** What a reader of a format is asked for, and what it answers. */
+import type { Encoding } from './encoding.ts'
+
 export type Reading = {
+  /** Undefined: UTF-8. */
+  readonly encoding?: Encoding | undefined
   readonly delimiter: string
   readonly headers: readonly string[]
   /** Those whose values are lists. */

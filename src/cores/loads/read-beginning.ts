@@ -1,12 +1,16 @@
 /** The beginning of a file that was uploaded: its header, and the rows behind it. */
+import { createHash } from 'node:crypto'
 import type { Queries } from '../databases/index.ts'
 import { LOAD_RECORD_BYTES } from '../../contracts/limits.ts'
+import type { LoadDeps } from './load-deps.ts'
 import { fileFormatOf, type LoadRow } from './load-rows.ts'
-import { readHeader, type Header } from './read-rows.ts'
-import { readContent } from './staging.ts'
+import { headerOf, isTable, readHeader, type Header } from './read-rows.ts'
+import { readContent, readWhole } from './staging.ts'
 
 /** One row more than the longest: what does not end by then has no end. */
 const BEGINNING_BYTES = 2 * LOAD_RECORD_BYTES
+/** Enough to tell texts from words. */
+export const ROWS_CONSIDERED = 200
 
 export type Beginning = {
   readonly header: Header
@@ -15,9 +19,42 @@ export type Beginning = {
   readonly isAll: boolean
 }
 
-export async function readBeginning(queries: Queries, load: LoadRow): Promise<Beginning> {
-  const bytes = (await readContent(queries, load.id, 0, BEGINNING_BYTES)).subarray(0, BEGINNING_BYTES)
-  const isAll = bytes.length >= load.bytes
-  const header = readHeader(fileFormatOf(load), bytes, isAll)
-  return { header, content: bytes.subarray(header.consumed), isAll }
+/** Of a workbook or a Parquet file all of it. */
+export async function readFirstBytes(queries: Queries, load: LoadRow): Promise<Buffer> {
+  return isTable(fileFormatOf(load))
+    ? readWhole(queries, load.id, 0, load.bytes)
+    : (await readContent(queries, load.id, 0, BEGINNING_BYTES)).subarray(0, BEGINNING_BYTES)
 }
+
+type Chosen = { readonly sheet?: string | undefined; readonly delimiter?: string | undefined }
+
+/** Not while the database is held: the thread that reads workbooks may be busy with others. */
+export async function readBeginning(
+  { readTable }: Pick<LoadDeps, 'readTable'>,
+  load: LoadRow,
+  bytes: Buffer,
+  { sheet, delimiter }: Chosen,
+): Promise<Beginning> {
+  const format = fileFormatOf(load)
+  if (!isTable(format)) {
+    const isAll = bytes.length >= load.bytes
+    const header = readHeader(format, bytes, isAll, delimiter)
+    return { header, content: bytes.subarray(header.consumed), isAll }
+  }
+  const read = await readTable(load.orgId, { format, content: bytes, sheet, rowsMax: ROWS_CONSIDERED })
+  if ('problem' in read) {
+    return {
+      header: { ...headerOf([], [], 1), problems: [read.problem] },
+      content: Buffer.alloc(0),
+      isAll: true,
+    }
+  }
+  const header = headerOf(read.headers, read.lists, read.line)
+  return {
+    header: { ...header, sheets: read.sheets, sheet: read.sheet ?? undefined },
+    content: Buffer.from(read.rows),
+    isAll: true,
+  }
+}
+
+export const sha256Of = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')

@@ -1,16 +1,14 @@
 /** Reads the next files of a sync, and stages their passages. A file that cannot be read costs that file. */
 import { createHash } from 'node:crypto'
 import { isAccessFile } from '../../contracts/document-formats.ts'
-import type { Queries } from '../databases/index.ts'
 import type { LoadRow } from './load-rows.ts'
 import { withProblems } from './read-step.ts'
-import { readContent, rowsTable, stagedTable, whileStaged } from './staging.ts'
+import { readWhole, rowsTable, stagedTable, whileStaged } from './staging.ts'
 import { LoadFailed, type Step, type StepContext } from './step.ts'
 
 /** Looked up at once; of small ones so many take about a second. */
 const FILES = 64
 const STEP_MS = 1_000
-const WINDOW_BYTES = 4 * 1024 * 1024
 /** Of one statement. */
 const PASSAGES_AT_ONCE = 500
 
@@ -51,6 +49,7 @@ async function readFile(
   { n, path, sha256, bytes }: Listed,
 ): Promise<Progress> {
   const content = await readWhole(queries, load.id, before.readBytes, Number(bytes))
+  if (content.length < Number(bytes)) throw new LoadFailed('staging_lost')
   // Changed while it was sent, or sent in another order.
   if (digestOf(content) !== sha256) throw new LoadFailed('digest')
   const read =
@@ -87,17 +86,6 @@ async function readFile(
 }
 
 const digestOf = (content: string | Uint8Array): string => createHash('sha256').update(content).digest('hex')
-
-async function readWhole(queries: Queries, loadId: string, offset: number, bytes: number): Promise<Buffer> {
-  const parts: Buffer[] = []
-  for (let done = 0; done < bytes;) {
-    const part = await readContent(queries, loadId, offset + done, Math.min(WINDOW_BYTES, bytes - done))
-    if (part.length === 0) throw new LoadFailed('staging_lost')
-    parts.push(part.subarray(0, bytes - done))
-    done += part.length
-  }
-  return Buffer.concat(parts)
-}
 
 /** With the vector of the same text, where it is published: a small edit embeds a small part. */
 const stagePassages = (loadId: string): string =>

@@ -39,18 +39,27 @@ type Names = {
   readonly lists: string[]
 }
 
-/** The names of all objects in the beginning of a file are those of the columns: what is optional may be missing in the first. */
-export function namesIn(bytes: Buffer, isLast: boolean): Names {
-  const names = new Set<string>()
-  const lists = new Set<string>()
-  let first = 0
+/** Each in a line of its own. */
+export function* linesIn(bytes: Buffer, isLast: boolean): Generator<{ text: string; line: number }> {
+  let isFirst = true
   for (let at = 0, line = 1; at < bytes.length; line++) {
     const newline = bytes.indexOf(NEWLINE, at)
     // A row that was cut; the first is read all the same, to tell what is wrong with it.
-    if (newline === -1 && !isLast && first > 0) break
+    if (newline === -1 && !isLast && !isFirst) return
     const text = bytes.toString('utf8', at, newline === -1 ? bytes.length : newline)
     at = newline === -1 ? bytes.length : newline + 1
     if (text.trim() === '') continue
+    yield { text, line }
+    isFirst = false
+  }
+}
+
+/** The names of all objects in the beginning of a file are those of the columns: what is optional may be missing in the first. */
+export function namesIn(objects: Iterable<{ readonly text: string; readonly line: number }>): Names {
+  const names = new Set<string>()
+  const lists = new Set<string>()
+  let first = 0
+  for (const { text, line } of objects) {
     const value = parse(text)
     if (first === 0) {
       first = line
@@ -88,7 +97,7 @@ function flatten(
   return flat
 }
 
-function readObject(
+export function readObject(
   bytes: Buffer,
   start: number,
   end: number,

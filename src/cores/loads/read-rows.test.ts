@@ -1,13 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { LOAD_COLUMN_NAME_CHARACTERS, LOAD_COLUMNS_MAX, LOAD_RECORD_BYTES } from '../../contracts/limits.ts'
-import type { LoadFormat } from '../../contracts/loads.ts'
-import { readHeader, readRows } from './read-rows.ts'
+import { readHeader, readRows, type TextFormat } from './read-rows.ts'
 
 /** The whole file, in parts of `size` bytes as the steps of a load read it. */
 function read(
   file: string | Buffer,
-  { format = 'csv', size = Infinity }: { format?: LoadFormat; size?: number } = {},
+  { format = 'csv', size = Infinity }: { format?: TextFormat; size?: number } = {},
 ) {
   const bytes = Buffer.from(file)
   const header = readHeader(format, bytes, true)
@@ -134,8 +133,8 @@ describe('every problem of a file is told with its line', () => {
   test('another encoding', () => {
     const latin1 = Buffer.from('a,b\n1,2\ncaf\xe9,1\n', 'latin1')
     expect(read(latin1).problems).toEqual(['line 3: the text is not UTF-8; save the file as UTF-8'])
-    const utf16 = Buffer.from('\uFEFFa,b\n1,2\n', 'utf16le')
-    expect(read(utf16).header.problems).toEqual(['line 1: the file is UTF-16; save it as UTF-8'])
+    const utf8 = Buffer.from('\uFEFFa,b\n1,2\n')
+    expect(read(utf8)).toMatchObject({ header: { headers: ['a', 'b'] }, rows: [{ cells: ['1', '2'] }] })
   })
 
   test('NUL', () => {
@@ -288,5 +287,83 @@ describe('rows of NDJSON', () => {
     expect(read('nope\n', { format: 'ndjson' }).problems[0]).toBe(
       'line 1: the line is not a JSON object with names',
     )
+  })
+})
+
+describe('UTF-16', () => {
+  const FILE = 'name;größe\r\n"Ann\nLee";12,5\r\n👩‍👩‍👧;日本\r\n'
+  const CELLS = [
+    ['Ann\nLee', '12,5'],
+    ['👩‍👩‍👧', '日本'],
+  ]
+  const little = Buffer.from(`\uFEFF${FILE}`, 'utf16le')
+
+  test.each([
+    ['little end first', little],
+    ['big end first', Buffer.from(little).swap16()],
+    ['without a mark', little.subarray(2)],
+  ])('%s: the same rows in parts of any size', (_what, file) => {
+    for (let size = 1; size <= file.length; size++) expect(cellsOf(file, { size })).toEqual(CELLS)
+    expect(read(file).rows.map(({ line }) => line)).toEqual([2, 4])
+  })
+
+  test('also of NDJSON and JSON', () => {
+    const text = '\uFEFF[{"a": "ü"}, {"a": "👩"}]'
+    expect(cellsOf(Buffer.from(text, 'utf16le'), { format: 'json', size: 7 })).toEqual([['ü'], ['👩']])
+    expect(cellsOf(Buffer.from('\uFEFF{"a":"ü"}\n', 'utf16le'), { format: 'ndjson' })).toEqual([['ü']])
+  })
+})
+
+describe('a delimiter that was chosen', () => {
+  test.each(['^', ':', '~', ' '])('%s', (delimiter) => {
+    const file = Buffer.from(`a${delimiter}b\n"1${delimiter}";2${delimiter}3\n`.replace(';2', ''))
+    const header = readHeader('csv', file, true, delimiter)
+    expect(header.headers).toEqual(['a', 'b'])
+    const { rows } = readRows('csv', file.subarray(header.consumed), { ...header, isLast: true })
+    expect(rows).toMatchObject([{ cells: [`1${delimiter}`, '3'] }])
+  })
+})
+
+describe('rows of JSON', () => {
+  const LIST = '\uFEFF\n [ {"a": 1, "b": {"c": "}]"}},\n\n{"a": "x\\\\", "d": ["y", null]} \n, {}\n]\n '
+  const CELLS = [
+    ['1', '}]', ''],
+    ['x\\', '', '["y",null]'],
+    ['', '', ''],
+  ]
+
+  test('a list of objects, in parts of any size', () => {
+    const { header, rows, problems } = read(LIST, { format: 'json' })
+    expect({ headers: header.headers, problems }).toEqual({ headers: ['a', 'b.c', 'd'], problems: [] })
+    expect(rows.map(({ line }) => line)).toEqual([2, 4, 5])
+    for (let size = 1; size <= LIST.length + 4; size++) {
+      expect(cellsOf(LIST, { format: 'json', size })).toEqual(CELLS)
+    }
+  })
+
+  test('objects one after the other', () => {
+    expect(cellsOf('{"a": 1}\n{\n"a": 2}  {"a": 3}', { format: 'json', size: 3 })).toEqual([
+      ['1'],
+      ['2'],
+      ['3'],
+    ])
+  })
+
+  test.each([
+    ['[1, 2]', 'line 1: the file is no list of JSON objects with names'],
+    ['[]', 'line 1: the file is no list of JSON objects with names'],
+    ['{"rows": ', 'line 1: the file is no list of JSON objects with names'],
+    ['[{"a": 1},\n2]', 'line 2: the file is no list of JSON objects; nothing behind this was checked'],
+    ['[{"a": 1}\n{"a": 2}]', 'line 1: the file is no list of JSON objects; nothing behind this was checked'],
+    ['[{"a": 1},\n{"a": 2}', 'line 2: the file ends in the middle: it may have been cut'],
+    ['[{"a": 1}] x', 'line 1: there is something behind the end of the list'],
+    ['[{"a": 1},{"a": nope}]', 'line 1: the line is not a JSON object'],
+    [`[{"a": 1},{"a": "${'x'.repeat(2 * LOAD_RECORD_BYTES)}"}]`, 'line 1: the row is longer than 256 KiB'],
+    [
+      `[{"a": 1},{"a": "${'x'.repeat(2 * LOAD_RECORD_BYTES)}`,
+      'line 1: the row is longer than 256 KiB; nothing behind it was checked',
+    ],
+  ])('what is wrong is told with its line: %.30s', (file, problem) => {
+    expect(read(file, { format: 'json' }).problems).toEqual([problem])
   })
 })

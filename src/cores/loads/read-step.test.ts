@@ -45,7 +45,7 @@ async function digest(
       )
     },
   }
-  const context = { deps: { clock }, queries } as unknown as StepContext
+  const context = { deps: { clock }, queries, plan: {} } as unknown as StepContext
   const load = { id: 'lod_1', bytes: FILE.length, readBytes: FILE.length, sha256 }
   const outcome = await readStep(context, load as never).catch((error: unknown) => error)
   return { outcome, statements }

@@ -4,11 +4,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { StoredPlan } from '../../../db/schema.ts'
 import type { Queries } from '../databases/index.ts'
 import { ServiceError } from '../../contracts/errors.ts'
-import { LOAD_ID_CHARACTERS, LOAD_PROBLEMS_SHOWN } from '../../contracts/limits.ts'
+import { LOAD_ID_CHARACTERS, LOAD_PART_BYTES, LOAD_PROBLEMS_SHOWN } from '../../contracts/limits.ts'
 import { fileFormatOf, type LoadRow } from './load-rows.ts'
 import type { RawRow } from './raw-row.ts'
-import { readRows } from './read-rows.ts'
-import { readContent, rowsTable } from './staging.ts'
+import type { LoadDeps } from './load-deps.ts'
+import { sha256Of } from './read-beginning.ts'
+import { isTable, readRows } from './read-rows.ts'
+import { contentTable, readContent, readWhole, rowsTable } from './staging.ts'
 import { LoadFailed, type Step } from './step.ts'
 
 /** Several times the longest row, so that each part has at least one. */
@@ -19,12 +21,14 @@ const ROWS_AT_ONCE = 2_000
 const DIGEST_MS = 20 * 60_000
 
 export const readStep: Step = async ({ deps, queries, plan }, load) => {
-  if (load.readBytes >= load.bytes) {
+  if (isTable(fileFormatOf(load)) && plan.converted === undefined) return convert(deps, queries, plan, load)
+  const end = load.bytes + (plan.converted ?? 0)
+  if (load.readBytes >= end) {
     if ((await digestOf(queries, load, deps.clock)) !== load.sha256) throw new LoadFailed('digest')
     return { phase: 'checking' }
   }
   const staged = await readContent(queries, load.id, load.readBytes, WINDOW_BYTES)
-  const content = staged.subarray(0, WINDOW_BYTES)
+  const content = staged.subarray(0, Math.min(WINDOW_BYTES, end - load.readBytes))
   if (content.length === 0) throw new LoadFailed('staging_lost')
   let now: Progress = load
   do {
@@ -41,6 +45,37 @@ export const readStep: Step = async ({ deps, queries, plan }, load) => {
 }
 
 /**
+ * The rows of a workbook or a Parquet file as NDJSON, behind the file: from there on it is read as any other. The same file
+ * gives the same rows, so that doing it again after a kill does no harm.
+ */
+async function convert(
+  { readTable }: LoadDeps,
+  queries: Queries,
+  plan: StoredPlan,
+  load: LoadRow,
+): Promise<Partial<LoadRow>> {
+  const format = fileFormatOf(load)
+  const content = await readWhole(queries, load.id, 0, load.bytes)
+  if (content.length < load.bytes) throw new LoadFailed('staging_lost')
+  if (!isTable(format) || sha256Of(content) !== load.sha256) throw new LoadFailed('digest')
+  const read = await readTable(load.orgId, { format, content, sheet: plan.sheet })
+  if ('problem' in read) throw new LoadFailed('file', withProblems(load, [read.problem]))
+  for (let at = 0; at < read.rows.length; at += LOAD_PART_BYTES) {
+    await queries.query(
+      `insert into ${contentTable(load.id)} as c (at, body) values ($1::bigint, decode($2, 'base64'))
+        on conflict (at) do update set body = excluded.body`,
+      [String(load.bytes + at), Buffer.from(read.rows.subarray(at, at + LOAD_PART_BYTES)).toString('base64')],
+    )
+  }
+  return {
+    plan: { ...plan, converted: read.rows.length },
+    readBytes: load.bytes,
+    readLines: 1,
+    ...withProblems({ problems: [], problemCount: 0 }, read.problems, read.problemCount),
+  }
+}
+
+/**
  * In one go: the state of a hash cannot be stored. Of a large file it is long work (claim-load.ts). Whoever has the login may
  * have put a view in the place of the parts, which gives a byte at a time, each of them slowly: it would hold its loop, which
  * is everybody's, for years.
@@ -52,7 +87,7 @@ async function digestOf(queries: Queries, { id, bytes }: LoadRow, clock: () => D
     if (clock().getTime() > endsAt) throw new ServiceError('TIMEOUT')
     const content = await readContent(queries, id, at, WINDOW_BYTES)
     if (content.length < Math.min(WINDOW_BYTES, bytes - at)) throw new LoadFailed('staging_lost')
-    hash.update(content)
+    hash.update(content.subarray(0, bytes - at))
     at += content.length
   }
   return hash.digest('hex')
@@ -67,12 +102,14 @@ async function readSome(
   { readBytes, readLines, rows: before, ...known }: Progress,
   content: Buffer,
 ): Promise<Progress> {
+  const end = load.bytes + (plan.converted ?? 0)
   const part = readRows(fileFormatOf(load), content, {
     delimiter: plan.delimiter,
+    encoding: plan.encoding,
     headers: plan.columns.map(({ header }) => header),
     lists: plan.columns.flatMap(({ header, isList }) => (isList ? [header] : [])),
     line: readLines,
-    isLast: readBytes + content.length >= load.bytes,
+    isLast: readBytes + content.length >= end,
     rowsMax: ROWS_AT_ONCE,
   })
   const rows = part.rows.map((row) => checkRow(row, plan))
@@ -88,7 +125,7 @@ async function readSome(
   }
   const problems = rows.flatMap((row) => ('problem' in row ? [`line ${row.line}: ${row.problem}`] : []))
   return {
-    readBytes: part.isBroken ? load.bytes : readBytes + part.consumed,
+    readBytes: part.isBroken ? end : readBytes + part.consumed,
     readLines: part.line,
     rows: before + rows.length,
     ...withProblems(known, problems),
@@ -116,6 +153,7 @@ function checkRow(row: RawRow, { id, embed, columns }: StoredPlan): RawRow {
       problem: `column ${columns[id]!.name}, the id, has more than ${LOAD_ID_CHARACTERS} characters`,
     }
   }
-  if (embed.every((at) => cells[at]!.trim() === '')) return { line, problem: 'there is no text to embed' }
+  if (embed.length > 0 && embed.every((at) => cells[at]!.trim() === ''))
+    return { line, problem: 'there is no text to embed' }
   return row
 }

@@ -15,8 +15,14 @@ const FILTER_TYPES: Record<ColumnType, FilterType> = {
   text: 'string',
   numeric: 'number',
   boolean: 'boolean',
+  date: 'date',
+  timestamp: 'date',
+  time: 'string',
   'text[]': 'string',
 }
+
+/** Without vectors rows are found by words and filters only. */
+export const isEmbedded = ({ embed }: Pick<StoredPlan, 'embed'>): boolean => embed.length > 0
 
 /** What is configured already stays, and a table that is configured already stays as it is. */
 export function withTable(before: SearchConfiguration | null, plan: StoredPlan): SearchConfiguration {
@@ -37,9 +43,9 @@ function entryOf(plan: StoredPlan, entries: readonly SearchEntry[], access: stri
   return {
     label: unusedLabel(plan.table.slice(0, LABEL_MAX - 4), entries),
     table: plan.table,
-    columns: ['embedding'],
-    model: plan.model,
-    dimensions: plan.dimensions,
+    ...(isEmbedded(plan)
+      ? { columns: ['embedding'], model: plan.model, dimensions: plan.dimensions }
+      : { columns: [] }),
     content_columns: contentColumns(plan, access),
     distance_metric: 'cosine',
     hybrid: true,

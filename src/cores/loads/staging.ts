@@ -157,6 +157,26 @@ export async function readContent(
   return Buffer.concat(chunks)
 }
 
+const WINDOW_BYTES = 4 * 1024 * 1024
+
+/** So many bytes from `offset` on; fewer where parts are missing. */
+export async function readWhole(
+  queries: Queries,
+  loadId: string,
+  offset: number,
+  bytes: number,
+): Promise<Buffer> {
+  const parts: Buffer[] = []
+  for (let done = 0; done < bytes;) {
+    const wanted = Math.min(WINDOW_BYTES, bytes - done)
+    const part = await readContent(queries, loadId, offset + done, wanted)
+    parts.push(part.subarray(0, bytes - done))
+    if (part.length < wanted) break
+    done += part.length
+  }
+  return Buffer.concat(parts)
+}
+
 /** Known once nobody is about to do it: not a process that was killed, whose statement still runs. */
 export async function isFinished(queries: Queries, loadId: string): Promise<boolean> {
   await queries.query(oneAtATime(loadId, ''))

@@ -14,7 +14,7 @@ import { failingAsDatabase } from './database-problem.ts'
 import type { LoadDeps } from './load-deps.ts'
 import { fileFormatOf, isLoad, presentLoad, requireLoad, type LoadRow } from './load-rows.ts'
 import { isSamePlan, planLoad } from './plan-load.ts'
-import { readBeginning } from './read-beginning.ts'
+import { readBeginning, readFirstBytes } from './read-beginning.ts'
 import type { Header } from './read-rows.ts'
 import { changesTable, readTarget, targetProblems, type Target } from './target-table.ts'
 
@@ -24,7 +24,9 @@ export const startLoad: Verb<'startLoad', LoadDeps> = writeInSteps(
     const { db, clock, member, orgId, principal, models, transaction } = context
     const { load, source } = await requireLoad(db, orgId, load_id)
     fileFormatOf(load)
-    const dimensions = requireBulkModel(models, asked.model ?? BUILT_IN_MODEL.name)
+    // Without vectors no model has to be there.
+    const dimensions =
+      asked.embed_columns.length === 0 ? 0 : requireBulkModel(models, asked.model ?? BUILT_IN_MODEL.name)
     // Nothing of its file may be left in the database by now.
     if (load.plan && (load.state === 'running' || load.state === 'succeeded')) {
       const again = planLoad(asked, headerIn(load.plan), source, member, dimensions)
@@ -32,18 +34,19 @@ export const startLoad: Verb<'startLoad', LoadDeps> = writeInSteps(
     }
     requireUploaded(load)
     await requireDiskQuota(db, orgId, source.kind)
-    const { header, target, languages } = await failingAsDatabase(() =>
+    const { first, target, languages } = await failingAsDatabase(() =>
       writeToDatabase(
         context,
         source,
         async (queries) => ({
-          header: (await readBeginning(queries, load)).header,
+          first: await readFirstBytes(queries, load),
           target: await readTarget(queries, asked.table ?? source.name),
           languages: await readLanguages(queries),
         }),
         { signal: principal.signal },
       ),
     )
+    const { header } = await readBeginning(context, load, first, asked)
     const plan = await notingRefusal(context, load, header, () => {
       const chosen = planLoad(asked, header, source, member, dimensions)
       requireTarget(chosen, target, languages, source.configuration)
@@ -154,10 +157,12 @@ function requireUploaded({ state, received, bytes }: LoadRow): void {
   }
 }
 
-const headerIn = ({ columns, delimiter }: StoredPlan): Header => ({
+const headerIn = ({ columns, delimiter, encoding, sheet }: StoredPlan): Header => ({
   headers: columns.map(({ header }) => header),
   lists: columns.flatMap(({ header, isList }) => (isList ? [header] : [])),
   delimiter,
+  encoding,
+  sheet,
   consumed: 0,
   line: 1,
   problems: [],

@@ -27,6 +27,7 @@ const TARGET = {
   embedded: undefined,
   stored: [],
   isDependedOn: false,
+  isLoaded: true,
 }
 
 const entry = (more: object) => ({

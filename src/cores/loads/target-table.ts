@@ -2,7 +2,7 @@
 import type { ColumnType, StoredPlan } from '../../../db/schema.ts'
 import type { SearchConfiguration } from '../../contracts/data-sources.ts'
 import type { Queries } from '../databases/index.ts'
-import { idColumn } from './search-entry.ts'
+import { idColumn, isEmbedded } from './search-entry.ts'
 
 /** Undefined: there is none. Otherwise what its columns are, and which is its key. */
 export type Target = {
@@ -12,6 +12,8 @@ export type Target = {
   readonly model: string | undefined
   /** The columns whose text it embedded; undefined where nobody has noted it. */
   readonly embedded: string | undefined
+  /** A load made it, with vectors or without. */
+  readonly isLoaded: boolean
   /** Those that are not made of others. */
   readonly stored: readonly string[]
   /** Views, triggers, policies or other tables would stay with what is replaced. */
@@ -19,10 +21,12 @@ export type Target = {
 }
 
 const MODEL_COMMENT = 'Embedded by svc with model '
+/** On the column of words, where there are no vectors. */
+const WORDS_COMMENT = 'Loaded by svc without vectors'
 const COLUMNS_COMMENT = ' from columns '
 /** On the column: vectors of two models have the same dimensions, and nothing else in common; nor do those of other texts. */
 export const modelComment = (plan: Pick<StoredPlan, 'model' | 'columns' | 'embed'>): string =>
-  MODEL_COMMENT + plan.model + COLUMNS_COMMENT + embeddedColumns(plan)
+  isEmbedded(plan) ? MODEL_COMMENT + plan.model + COLUMNS_COMMENT + embeddedColumns(plan) : WORDS_COMMENT
 
 export const embeddedColumns = ({ columns, embed }: Pick<StoredPlan, 'columns' | 'embed'>): string =>
   JSON.stringify(embed.map((at) => columns[at]!.name))
@@ -68,16 +72,29 @@ export async function readTarget(queries: Queries, table: string): Promise<Targe
     key: columns.find(({ is_key }) => is_key)?.name ?? null,
     model: comment.startsWith(MODEL_COMMENT) ? model : undefined,
     embedded: comment.startsWith(MODEL_COMMENT) ? embedded : undefined,
+    isLoaded:
+      comment.startsWith(MODEL_COMMENT) ||
+      columns.some(({ name, comment: said }) => name === 'words' && said === WORDS_COMMENT),
     stored: columns.flatMap(({ name, is_generated }) => (name === null || is_generated ? [] : [name])),
     isDependedOn: columns[0]!.is_depended_on,
   }
 }
 
+/** By the name that Postgres gives it. */
+const COLUMN_TYPES: Readonly<Record<string, ColumnType>> = {
+  text: 'text',
+  numeric: 'numeric',
+  boolean: 'boolean',
+  date: 'date',
+  'timestamp without time zone': 'timestamp',
+  'time without time zone': 'time',
+  'text[]': 'text[]',
+}
+
 /** The type is the table's own where rows are appended. */
 export const columnTypeIn = (target: Target, name: string): ColumnType | undefined => {
   const type = target.types.get(name)
-  const isKnown = type === 'text' || type === 'numeric' || type === 'boolean' || type === 'text[]'
-  return isKnown ? type : undefined
+  return type !== undefined && Object.hasOwn(COLUMN_TYPES, type) ? COLUMN_TYPES[type] : undefined
 }
 
 export function targetProblems(
@@ -89,22 +106,27 @@ export function targetProblems(
   if (!changesTable(plan)) return target ? ['a table, view or index of that name exists already'] : []
   if (!target) return [plan.append ? 'there is no such table to append to' : 'there is no such table']
   const problems: string[] = []
+  if (!isEmbedded(plan) && target.types.has('embedding')) {
+    problems.push('the rows of the table are embedded: name the columns whose text is')
+  }
   if (plan.upsert && target.embedded !== undefined && target.embedded !== embeddedColumns(plan)) {
     problems.push(`the rows of the table are embedded from other columns: ${target.embedded}`)
   }
   const vector = `vector(${plan.dimensions})`
-  if (target.types.get('embedding') !== vector) {
+  if (isEmbedded(plan) && target.types.get('embedding') !== vector) {
     problems.push(`the table has no column embedding of type ${vector}, as ${plan.model} needs`)
   }
   const entries = configuration?.connection_config.embedding_configs ?? []
   const model = target.model ?? entries.find(({ table }) => table === plan.table)?.model ?? plan.model
-  if (model !== plan.model)
+  if (isEmbedded(plan) && model !== plan.model)
     problems.push(`the rows of the table are embedded with ${model}, not ${plan.model}`)
   if (target.key !== idColumn(plan)) problems.push(`the key of the table is not column ${idColumn(plan)}`)
   for (const { name } of plan.columns) {
     if (!target.types.has(name)) problems.push(`the table has no column ${name}`)
     else if (!columnTypeIn(target, name))
-      problems.push(`column ${name} is neither text, a number, true or false nor a list of texts`)
+      problems.push(
+        `column ${name} is neither text, a number, a date, a time, true or false nor a list of texts`,
+      )
   }
   return problems
 }
@@ -116,7 +138,7 @@ function replaceProblems(
   configuration: SearchConfiguration | null,
 ): string[] {
   const problems: string[] = []
-  if (target.model === undefined) problems.push('the table was not made by a load')
+  if (!target.isLoaded) problems.push('the table was not made by a load')
   if (target.isDependedOn) {
     problems.push(
       'a view, a trigger, a policy or another table depends on it; change its rows by their id instead',
@@ -125,7 +147,8 @@ function replaceProblems(
   const entries = (configuration?.connection_config.embedding_configs ?? []).filter(
     ({ table }) => table === plan.table || table === `public.${plan.table}`,
   )
-  const has = new Set([...plan.columns.map(({ name }) => name), idColumn(plan), 'embedding', 'words'])
+  const vector = isEmbedded(plan) ? ['embedding'] : []
+  const has = new Set([...plan.columns.map(({ name }) => name), idColumn(plan), ...vector, 'words'])
   const named = [
     ...entries.flatMap(({ content_columns }) => content_columns.split(',').map((name) => name.trim())),
     ...entries.flatMap(({ columns, text_search_column: words }) => [...columns, ...(words ? [words] : [])]),
@@ -137,7 +160,7 @@ function replaceProblems(
     if (entries.length > 0 && !has.has(name)) problems.push(`the search configuration names column ${name}`)
   }
   for (const { model } of entries) {
-    if (model !== plan.model)
+    if (isEmbedded(plan) && model !== undefined && model !== plan.model)
       problems.push(`the search configuration names model ${model}, not ${plan.model}`)
   }
   return problems

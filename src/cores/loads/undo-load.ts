@@ -18,7 +18,7 @@ import { failingAsDatabase } from './database-problem.ts'
 import { setAside } from './finish-step.ts'
 import type { LoadDeps } from './load-deps.ts'
 import { isLoad, presentLoad, requireLoad, undoUntilOf, type LoadRow } from './load-rows.ts'
-import { idColumn } from './search-entry.ts'
+import { idColumn, isEmbedded } from './search-entry.ts'
 import {
   beforeTable,
   finalTable,
@@ -159,13 +159,16 @@ async function refuseUnfit(
   const columns = found.map(({ name }) => ({ name, header: name }))
   const comment = found.find(({ name }) => name === 'embedding')?.comment ?? ''
   const model = /^Embedded by svc with model (.*?)(?: from columns .*)?$/s.exec(comment)?.[1] ?? plan.model
-  const problems = targetProblems({ ...plan, columns, id: 0, model }, target, configuration)
+  const isOfVectors = found.some(({ name }) => name === 'embedding')
+  const embed = isOfVectors === isEmbedded(plan) ? plan.embed : isOfVectors ? [0] : []
+  const problems = targetProblems({ ...plan, columns, id: 0, model, embed }, target, configuration)
   const typeOf = new Map(found.map(({ name, type }) => [name, type]))
   for (const entry of configuration?.connection_config.embedding_configs ?? []) {
     if (entry.table !== plan.table) continue
-    const [vector, words] = [entry.columns[0] ?? 'embedding', entry.text_search_column]
+    const [[vector], words] = [entry.columns, entry.text_search_column]
     const type = `vector(${entry.dimensions})`
-    if (typeOf.get(vector) !== type) problems.push(`the search configuration names ${type} ${vector}`)
+    if (vector !== undefined && typeOf.get(vector) !== type)
+      problems.push(`the search configuration names ${type} ${vector}`)
     for (const name of [words, configuration?.access_column]) {
       if (name && !typeOf.has(name)) problems.push(`the search configuration names column ${name}`)
     }

@@ -81,8 +81,8 @@ function entryProblems(
   tableInfo: TableInfo | undefined,
   models: Pick<EmbeddingModels, 'dimensionsOf' | 'names'>,
 ): SourceProblem[] {
-  const problems = modelProblems(entry, models)
-  if (entry.columns.length !== 1) problems.push('exactly one vector column must be named')
+  const problems = entry.columns.length === 0 ? wordsOnlyProblems(entry) : modelProblems(entry, models)
+  if (entry.columns.length > 1) problems.push('exactly one vector column must be named')
   const content = parseColumnList(entry.content_columns)
   if (content.includes('')) problems.push('content_columns holds an empty name')
   for (const name of duplicates(content)) problems.push(`content_columns names "${name}" twice`)
@@ -106,10 +106,22 @@ function entryProblems(
   return [...(size ? [size] : []), ...problems.map(changed)]
 }
 
+/** Without a vector column only words are left. */
+function wordsOnlyProblems({ hybrid, model, dimensions }: SearchEntry): string[] {
+  return [
+    ...(hybrid ? [] : ['without a vector column, `hybrid` must be true: rows are found by their words']),
+    ...(model === undefined && dimensions === undefined
+      ? []
+      : ['without a vector column there is no model, and there are no dimensions']),
+  ]
+}
+
 function modelProblems(
   { model, dimensions }: SearchEntry,
   models: Pick<EmbeddingModels, 'dimensionsOf' | 'names'>,
 ): string[] {
+  if (model === undefined || dimensions === undefined)
+    return ['a vector column needs the model that made its vectors, and their dimensions']
   const size = models.dimensionsOf(model)
   if (size === undefined) return [`no model "${model}" is configured; there is ${models.names.join(', ')}`]
   return size === dimensions ? [] : [`model "${model}" has ${size} dimensions, not ${dimensions}`]
@@ -223,12 +235,17 @@ const isList = ({ type }: ColumnInfo): boolean => type.startsWith('_')
 function entryAdvice(entry: SearchEntry, tableInfo: TableInfo): IndexAdvice[] {
   const advice: IndexAdvice[] = []
   const { table, dimensions, text_search_column: words } = entry
-  const vector = entry.columns[0]!
+  const [vector] = entry.columns
   const operators = OPERATOR_CLASSES[entry.distance_metric]
   const isIndexed = tableInfo.indexes.some(
     (index) => index.column === vector && index.operators === operators && index.method !== 'btree',
   )
-  if (!isIndexed && dimensions <= INDEXED_DIMENSIONS_MAX) {
+  if (
+    vector !== undefined &&
+    dimensions !== undefined &&
+    !isIndexed &&
+    dimensions <= INDEXED_DIMENSIONS_MAX
+  ) {
     advice.push({
       table,
       rows: Math.ceil(EXACT_UNFILTERED / dimensions),

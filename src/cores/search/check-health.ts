@@ -82,8 +82,9 @@ async function addProblems(
   for (const entry of checked.fitting) {
     if (deps.clock().getTime() > until) return
     const tableInfo = checked.tables.get(entry.table)!
-    const counted = await countVectors(queries, { table: entry.table, vector: entry.columns[0]! }, tableInfo)
-    found.push(...vectorProblems(entry, counted))
+    const [vector] = entry.columns
+    const counted = await countVectors(queries, { table: entry.table, vector }, tableInfo)
+    if (vector !== undefined) found.push(...vectorProblems(entry, counted))
     const words = await wordsProblem(queries, entry, tableInfo)
     if (words) found.push({ ...words, text: `${entry.label}: ${words.text}` })
     const long = await longTextsProblem(queries, source, entry, tableInfo)

@@ -12,15 +12,15 @@ export type Counted = { readonly rows: number; readonly without: number; readonl
 
 export async function countVectors(
   queries: Queries,
-  { table, vector }: { readonly table: string; readonly vector: string },
+  { table, vector }: { readonly table: string; readonly vector: string | undefined },
   tableInfo: TableInfo,
 ): Promise<Counted> {
   const [counted] = await queries.query<{ rows: number; without: number }>(
     `select count(*)::int as rows, (count(*) - count(v))::int as without ` +
-      `from (select ${quoteIdentifier(vector)} as v from ${quoteTable(table)} limit ${COUNTED_MAX + 1}) counted`,
+      `from (select ${vector === undefined ? 'true' : quoteIdentifier(vector)} as v from ${quoteTable(table)} limit ${COUNTED_MAX + 1}) counted`,
   )
   const [rows, without] = [countIn(counted, 'rows'), countIn(counted, 'without')]
-  if (rows <= COUNTED_MAX) return { rows, without, isEstimated: false }
+  if (rows <= COUNTED_MAX || vector === undefined) return { rows, without, isEstimated: rows > COUNTED_MAX }
   const name = parseTableName(table)
   const [known] = await queries.query<{ share: number }>(
     'select null_frac::float8 as share from pg_catalog.pg_stats where schemaname = $1 and tablename = $2 and attname = $3',

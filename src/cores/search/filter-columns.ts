@@ -49,6 +49,7 @@ const MATCHES: Record<FilterType, Record<string, Match>> = {
     citext: { array: 'text[]' },
     uuid: { array: 'uuid[]', holds: (value) => UUID.test(value) },
     date: { array: 'text[]', asText: true },
+    time: { array: 'text[]', asText: true },
     _text: { array: 'text[]', isList: true },
     _varchar: { array: 'varchar[]', isList: true },
     _uuid: { array: 'uuid[]', isList: true, holds: (value) => UUID.test(value) },

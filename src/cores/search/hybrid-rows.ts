@@ -5,12 +5,26 @@
  */
 import type { Hit, WordStatistics } from '../../contracts/data-sources.ts'
 import type { Queries } from '../databases/index.ts'
-import { candidateLimit, nearestRows, type VectorSearch } from './nearest-rows.ts'
+import {
+  candidateLimit,
+  isVectorSearch,
+  nearestRows,
+  type TableSearch,
+  type VectorSearch,
+} from './nearest-rows.ts'
 import { wordRows, type WordHit } from './word-rows.ts'
+
+type WordSearch = TableSearch & { readonly statistics?: WordStatistics | undefined }
+
+/** As its entry says. */
+export function foundRows(queries: Queries, search: WordSearch, question: string): Promise<readonly Hit[]> {
+  if (!isVectorSearch(search)) return rowsByWords(queries, search, question)
+  return search.entry.hybrid ? hybridRows(queries, search, question) : nearestRows(queries, search)
+}
 
 export async function hybridRows(
   queries: Queries,
-  search: VectorSearch & { readonly statistics?: WordStatistics | undefined },
+  search: WordSearch & VectorSearch,
   question: string,
 ): Promise<readonly Hit[]> {
   const wide = { ...search, limit: candidateLimit(search.limit) }
@@ -61,3 +75,12 @@ const scaled =
   (scores: readonly number[], lowest = 0) =>
   (at: number): number =>
     scores[0]! > lowest ? (scores[at]! - lowest) / (scores[0]! - lowest) : 0
+
+/** Where no row has a vector: by words alone, and `_score` is what BM25 gives a row. */
+async function rowsByWords(queries: Queries, search: WordSearch, question: string): Promise<readonly Hit[]> {
+  const found = await wordRows(queries, search, question)
+  return found.map(({ hit }) => ({
+    ...hit,
+    metadata: { ...hit.metadata, _mode: 'words', _found_by: ['words' satisfies Leg] },
+  }))
+}

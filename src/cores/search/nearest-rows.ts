@@ -13,14 +13,21 @@ import { checkRows, estimateIn, jsonIn } from './read-rows.ts'
 import { accessConditions, type RowAccess } from './row-access.ts'
 import type { TableInfo } from './table-info.ts'
 
-export type VectorSearch = {
+/** Of one table, by what a question means or by its words. */
+export type TableSearch = {
   readonly entry: SearchEntry
   readonly tableInfo: TableInfo
-  readonly vector: ArrayLike<number>
+  /** Undefined: its rows have none. */
+  readonly vector?: ArrayLike<number> | undefined
   readonly filters: readonly ReadFilter[]
   readonly access: RowAccess
   readonly limit: number
 }
+
+export type VectorSearch = TableSearch & { readonly vector: ArrayLike<number> }
+
+export const isVectorSearch = <Search extends TableSearch>(search: Search): search is Search & VectorSearch =>
+  search.vector !== undefined
 
 /** The index classes of pgvector. */
 export const OPERATOR_CLASSES: Record<Metric, string> = {
@@ -41,7 +48,7 @@ export const candidateLimit = (limit: number): number => Math.max(50, 5 * limit)
 
 /** Of the filters, and of who sees which rows. Undefined when no row can match. */
 export function filterConditions(
-  { filters, access, tableInfo }: VectorSearch,
+  { filters, access, tableInfo }: Pick<TableSearch, 'filters' | 'access' | 'tableInfo'>,
   first: number,
 ): readonly Condition[] | undefined {
   const conditions = filters.map((filter, at) =>
@@ -79,9 +86,9 @@ export async function strategyFor(
   if (!hasIndex) return 'exact'
   const budget = conditions.length === 0 ? EXACT_UNFILTERED : EXACT_FILTERED
   // -1: never counted. A table of that kind is small, or one whose index the planner cannot judge either.
-  if (tableInfo.rows >= 0 && tableInfo.rows * entry.dimensions <= budget) return 'exact'
+  if (tableInfo.rows >= 0 && tableInfo.rows * search.vector.length <= budget) return 'exact'
   if (conditions.length === 0) return 'index'
-  return (await estimatedRows(queries, search)) * entry.dimensions <= budget ? 'exact' : 'index'
+  return (await estimatedRows(queries, search)) * search.vector.length <= budget ? 'exact' : 'index'
 }
 
 /** The planner's own guess, from its statistics: 0.3 ms, where counting would read them all. */
@@ -139,7 +146,7 @@ export const indexStatement = (search: VectorSearch, conditions: readonly Condit
 export type FoundRow = { readonly distance: number } & Readonly<Record<string, string | number | null>>
 
 export function hitsOf(
-  { entry, limit }: Pick<VectorSearch, 'entry' | 'limit'>,
+  { entry, limit }: Pick<TableSearch, 'entry' | 'limit'>,
   rows: readonly FoundRow[],
 ): Hit[] {
   const texts = parseColumnList(entry.content_columns).map((_name, at) => `c${at}`)
@@ -161,7 +168,7 @@ function hitOf(entry: SearchEntry, row: FoundRow, budget: Budget): Hit {
     title: text(row['c1']),
     metadata: {
       ...Object.fromEntries(others.map((name, at) => [name, readJson(text(row[`c${at + 2}`]), budget)])),
-      _score: SCORES[entry.distance_metric](row.distance),
+      _score: entry.columns.length > 0 ? SCORES[entry.distance_metric](row.distance) : row.distance,
       _target: entry.label,
     },
   }

@@ -84,7 +84,8 @@ async function readSeen(
 ): Promise<{ rows: Row[]; total: number }> {
   const columns = parseColumnList(entry.content_columns)
   const shown = { ...entry, content_columns: columns.slice(0, 2).join() }
-  const where = [`${quoteIdentifier(entry.columns[0]!)} is not null`, ...seen.map(({ text }) => text)]
+  const vector = entry.columns[0] === undefined ? 'true' : `${quoteIdentifier(entry.columns[0])} is not null`
+  const where = [vector, ...seen.map(({ text }) => text)]
   const parameters = seen.map(({ parameter }) => parameter)
   const [counted] = await queries.query<{ rows: number }>(
     `select count(*)::int as rows from (select from ${quoteTable(entry.table)} ` +

@@ -6,8 +6,8 @@ import type { EmbeddingModels } from './embedding-models.ts'
 import { cite, type CitationDeps } from './cite.ts'
 import { foldPassages, isOfPassages, passagesSearched } from './passages.ts'
 import { createHandle } from './row-handle.ts'
-import { hybridRows } from './hybrid-rows.ts'
-import { nearestRows, type VectorSearch } from './nearest-rows.ts'
+import { foundRows } from './hybrid-rows.ts'
+import type { TableSearch } from './nearest-rows.ts'
 import type { LimitDeps } from './question-limits.ts'
 import type { ReadFilter } from './read-filters.ts'
 import { accessTypeOf, type AccessDeps, type RowAccess } from './row-access.ts'
@@ -37,14 +37,14 @@ export const searchEntries = (
 ): Promise<RankedLists> =>
   Promise.all(
     entries.map(async (entry) => {
-      const vector = vectors.get(entry.model)!
+      const vector = entry.model === undefined ? undefined : vectors.get(entry.model)!
       const hits = await searchTable(deps, source, query, { entry, vector, filters, access, limit: top_k })
       return { group: groupOf(entry), hits }
     }),
   )
 
 /** Scores of one model and metric can be compared; those of a hybrid list with no other list. */
-const groupOf = ({ label, model, distance_metric, hybrid }: SearchEntry): string =>
+const groupOf = ({ label, model = '', distance_metric, hybrid }: SearchEntry): string =>
   hybrid ? `hybrid ${label}` : `${distance_metric} ${model}`
 
 export function requireEntries(source: SourceRow): readonly SearchEntry[] {
@@ -60,7 +60,7 @@ export async function embedQuestion(
   embed: (model: string) => ReturnType<EmbeddingModels['embed']>,
   entries: readonly SearchEntry[],
 ): Promise<Vectors> {
-  const names = [...new Set(entries.map(({ model }) => model))]
+  const names = [...new Set(entries.flatMap(({ model }) => model ?? []))]
   const vectors = await Promise.all(
     names.map(async (name) => {
       const vector = await embed(name)
@@ -80,7 +80,7 @@ async function searchTable(
   deps: SearchDeps,
   source: SourceRow,
   question: string,
-  table: Omit<VectorSearch, 'tableInfo'>,
+  table: Omit<TableSearch, 'tableInfo'>,
 ): Promise<readonly Hit[]> {
   const queries = openSource(deps, source)
   const tableInfo = await readTable(deps, queries, table)
@@ -88,7 +88,7 @@ async function searchTable(
   const { entry, limit } = table
   const hasPassages = isOfPassages(source, entry)
   const search = { ...table, tableInfo, statistics, limit: hasPassages ? passagesSearched(limit) : limit }
-  const found = await (entry.hybrid ? hybridRows(queries, search, question) : nearestRows(queries, search))
+  const found = await foundRows(queries, search, question)
   const cited = found.map(cite(deps, source, entry))
   const hits = hasPassages ? await foldPassages(queries, entry, question, { found: cited, limit }) : cited
   return entry.fetchable ? hits.map((hit) => addHandle(deps, source, hit)) : hits
@@ -98,7 +98,7 @@ async function searchTable(
 export async function readTable(
   deps: Pick<SearchDeps, 'tableInfo' | 'clock'>,
   queries: Queries,
-  { entry, access }: Pick<VectorSearch, 'entry' | 'access'>,
+  { entry, access }: Pick<TableSearch, 'entry' | 'access'>,
 ): Promise<TableInfo> {
   const tableInfo = await deps.tableInfo.read(queries, entry.table, deps.clock())
   if (!tableInfo) throw new DatabaseChanged(`table ${entry.table} was removed`)

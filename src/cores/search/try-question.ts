@@ -2,8 +2,7 @@
 import type { SearchEntry } from '../../contracts/data-sources.ts'
 import type { Queries } from '../databases/index.ts'
 import { causeOf, databaseFailureOf } from './database-failure.ts'
-import { hybridRows } from './hybrid-rows.ts'
-import { nearestRows } from './nearest-rows.ts'
+import { foundRows } from './hybrid-rows.ts'
 import type { TableInfo } from './table-info.ts'
 import { wordsProblem } from './words-problem.ts'
 
@@ -18,12 +17,19 @@ export async function tryQuestion(
   entry: SearchEntry,
   tableInfo: TableInfo,
 ): Promise<TrialProblem | undefined> {
-  const vector = Array.from({ length: entry.dimensions }, (_, at) => (at === 0 ? 1 : 0))
-  const search = { entry, tableInfo, vector, filters: [], access: 'all' as const, limit: 1 }
+  const vector = entry.dimensions && Array.from({ length: entry.dimensions }, (_, at) => (at === 0 ? 1 : 0))
+  const search = {
+    entry,
+    tableInfo,
+    vector: vector || undefined,
+    filters: [],
+    access: 'all' as const,
+    limit: 1,
+  }
   try {
     const words = await wordsProblem(queries, entry, tableInfo)
     if (words) return { text: `${entry.label}: ${words.text}`, isTooSlow: false }
-    await (entry.hybrid ? hybridRows(queries, search, QUESTION) : nearestRows(queries, search))
+    await foundRows(queries, search, QUESTION)
     return undefined
   } catch (error) {
     const failure = databaseFailureOf(error)

@@ -14,7 +14,8 @@ import {
   filterConditions,
   textColumns,
   type FoundRow,
-  type VectorSearch,
+  isVectorSearch,
+  type TableSearch,
 } from './nearest-rows.ts'
 import { parseTableName, quoteTable, vectorLiteral } from './quote.ts'
 import { checkRows } from './read-rows.ts'
@@ -50,21 +51,22 @@ export type WordHit = { readonly hit: Hit; readonly worth: number }
 
 export async function wordRows(
   queries: Queries,
-  search: VectorSearch & { readonly statistics?: WordStatistics | undefined },
+  search: TableSearch & { readonly statistics?: WordStatistics | undefined },
   question: string,
 ): Promise<readonly WordHit[]> {
   const { entry, tableInfo, statistics } = search
   const conditions = filterConditions(search, 3)
   if (!conditions) return []
   const parameters: string[] = [
-    vectorLiteral(search.vector),
+    isVectorSearch(search) ? vectorLiteral(search.vector) : '',
     question,
     ...conditions.map(({ parameter }) => parameter),
   ]
   const parameter = (value: string) => `$${parameters.push(value)}`
   const { table, words, before, isStored } = rowsWithWords(search)
+  const vector = isVectorSearch(search) ? quoteIdentifier(entry.columns[0]!) : undefined
   const seen = [
-    `${quoteIdentifier(entry.columns[0]!)} is not null`,
+    vector ? `${vector} is not null` : '$1::text is not null',
     ...conditions.map(({ text }) => text),
   ].join(' and ')
   // Statistics come from rows that whoever asks may see, so that others move no score. With a filter or an access column
@@ -106,7 +108,7 @@ export async function wordRows(
       order by sum(weight) desc fetch first ${scoredLimit(search.limit)} rows with ties`,
     // `||` unpacks a long row's words once, not for every word; `offset 0` keeps the planner from undoing that.
     measured: `select *, ${LENGTH} as length from (
-      select ${rawColumns(entry)}, ${quoteIdentifier(entry.columns[0]!)} as v, ${words} || ''::tsvector as w
+      select ${rawColumns(entry)}, ${vector ? `${vector} as v, ` : ''}${words} || ''::tsvector as w
         from ${table} r where ${hasPlaces ? IS_BEST : `${words} @@ ${FINDING} and ${seen}`} offset 0) candidates,
       (select string_agg(q::text, ' | ')::tsquery as any_word from weighed) any_of`,
     scored: `select *, (select sum(weight * ${K1 + 1} * mentions / (mentions + ${K1} * (${1 - B} + ${B} * length / mean)))
@@ -114,7 +116,7 @@ export async function wordRows(
       from (select *, ${mean} as mean from measured) compared order by worth desc, c0::text collate "C" limit ${search.limit}`,
   })
   const found = await queries.query<FoundRow & { readonly worth: number }>(
-    `${statement} select ${textColumns(entry)}, (${distanceOf(search, 'v')})::float8 as distance, worth ` +
+    `${statement} select ${textColumns(entry)}, ${isVectorSearch(search) ? `(${distanceOf(search, 'v')})::float8` : 'worth'} as distance, worth ` +
       `from scored order by worth desc, c0::text collate "C"`,
     parameters,
   )
@@ -153,7 +155,7 @@ type RowsWithWords = {
 }
 
 /** Words that no column keeps are built once for all words of the question. */
-function rowsWithWords({ entry, tableInfo }: VectorSearch): RowsWithWords {
+function rowsWithWords({ entry, tableInfo }: TableSearch): RowsWithWords {
   const table = quoteTable(entry.table)
   if (entry.text_search_column !== undefined) {
     return { table, words: `r.${quoteIdentifier(entry.text_search_column)}`, before: '', isStored: true }

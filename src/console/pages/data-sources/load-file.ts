@@ -7,7 +7,8 @@ import { createDatabase } from '../../../contracts/databases.ts'
 import { ServiceError } from '../../../contracts/errors.ts'
 import { LOAD_FORM_BYTES, LOAD_PART_BYTES, PAGE_MAX } from '../../../contracts/limits.ts'
 import { nameFromFile } from '../../../contracts/name-from-file.ts'
-import { createLoad, uploadLoadPart, type LoadFormat } from '../../../contracts/loads.ts'
+import { createLoad, uploadLoadPart } from '../../../contracts/loads.ts'
+import { LOAD_EXTENSIONS, loadFormatOf } from '../../../contracts/load-formats.ts'
 import { selectField } from '../../../pages/parts.ts'
 import { createRoutes, organizationOf, requireRole, sessionOf, type PageContext } from '../../context.ts'
 import { formOf } from '../../fields.ts'
@@ -41,7 +42,7 @@ async function showForm(c: PageContext, submitted?: Submitted) {
   const chosen = submitted?.database ?? c.req.query('database') ?? ''
   return page(c, {
     title: 'Load a file',
-    lead: `A CSV or NDJSON file becomes a table that ${organizationOf(c).name} can ask. First upload it, then choose its columns.`,
+    lead: `A CSV, XLSX, JSON, NDJSON or Parquet file becomes a table that ${organizationOf(c).name} can ask. First upload it, then choose its columns.`,
     status: statusOf(submitted?.problem),
     body: formCard(c, {
       action: LOAD_FILE_PATH,
@@ -71,9 +72,9 @@ const asOption = (source: Source) => ({
 /** Browsers take a dropped file here without a script. */
 const fileField = (problem: ServiceError | undefined) => html`<div class="field">
   <label for="file">File</label>
-  <input class="file-drop" type="file" id="file" name="file" required accept=".csv,.tsv,.txt,.ndjson,.jsonl,text/csv"
+  <input class="file-drop" type="file" id="file" name="file" required accept="${LOAD_EXTENSIONS.join(',')},text/csv"
     aria-describedby="file-about" ${problem && html`aria-invalid="true"`} />
-  <div id="file-about" class="about"><p class="note">Drop it here, or choose it. CSV with a header in the first line, in UTF-8; up to ${byteSize(LOAD_FORM_BYTES)}. Larger ones: <code>svc db load</code>.</p></div>
+  <div id="file-about" class="about"><p class="note">Drop it here, or choose it. With the names of the columns in the first line or row; up to ${byteSize(LOAD_FORM_BYTES)}. Larger ones: <code>svc db load</code>.</p></div>
 </div>`
 
 async function upload(c: PageContext) {
@@ -103,17 +104,14 @@ async function uploadTo(c: PageContext, file: File, name: string): Promise<strin
   const bytes = new Uint8Array(await file.arrayBuffer())
   const sha256 = createHash('sha256').update(bytes).digest('hex')
   const filename = file.name.replaceAll(/[\p{Cc}\p{Cf}]/gu, '').slice(0, 200)
-  const format = formatOf(file.name)
+  // Whatever else a file is called, it may be CSV.
+  const format = loadFormatOf(file.name) ?? 'csv'
   let load = await call(createLoad, { name, filename, format, bytes: bytes.length, sha256 })
   while (load.state === 'uploading' && load.received < bytes.length) {
     const body = bytes.slice(load.received, load.received + LOAD_PART_BYTES)
     load = await call(uploadLoadPart, { load_id: load.id, offset: load.received, body })
   }
   return loadPath(load)
-}
-
-function formatOf(filename: string): LoadFormat {
-  return /\.(ndjson|jsonl)$/i.test(filename) ? 'ndjson' : 'csv'
 }
 
 /** With room for a number behind it. */

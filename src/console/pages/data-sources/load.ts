@@ -4,7 +4,8 @@ import { setDataSourceExposure, setDataSourceState, showDataSource } from '../..
 import { notFound } from '../../../contracts/errors.ts'
 import { cancelLoad, previewLoad, showLoad, startLoad, undoLoad } from '../../../contracts/loads.ts'
 import type * as z from 'zod'
-import { card, choice, linkButton, notice } from '../../../pages/parts.ts'
+import { LOAD_TYPES, type LoadType } from '../../../contracts/load-formats.ts'
+import { card, choice, linkButton, notice, selectField } from '../../../pages/parts.ts'
 import { copyable, exactTime, table } from '../../components.ts'
 import {
   createRoutes,
@@ -108,7 +109,8 @@ const unfinishedUpload = (load: ShownLoad) =>
   )
 
 async function columnsCard(c: PageContext, load: ShownLoad, source: Source, refused: Refused | undefined) {
-  const preview = await sessionOf(c).call(previewLoad, { load_id: load.id })
+  const sheet = refused ? text(refused.form, 'sheet') : c.req.query('sheet')
+  const preview = await sessionOf(c).call(previewLoad, { load_id: load.id, sheet: sheet || undefined })
   if (preview.columns.length === 0) return failureCard({ ...load, problems: preview.problems, failure: null })
   const plan = PLAN.show({ now: preview.suggestion, refused })
   const embedded = refused ? texts(refused.form, 'embed_columns') : preview.suggestion.embed_columns
@@ -120,10 +122,10 @@ async function columnsCard(c: PageContext, load: ShownLoad, source: Source, refu
   }))
   return html`${formCard(c, {
     title: 'Choose columns',
-    lead: 'The text of some columns is embedded, so that questions find rows by what they mean.',
+    lead: 'The text of some columns is embedded, so that questions find rows by what they mean. Without any, rows are found by words and filters only.',
     action: loadPath(load),
     of: plan,
-    fields: html`<fieldset>
+    fields: html`${preview.sheet !== null && html`<input type="hidden" name="sheet" value="${preview.sheet}" />`}<fieldset>
         <legend>Search in</legend>
         <div class="choice-grid">${columns.map(({ value, label }) => choice('checkbox', 'embed_columns', value, embedded.includes(value), label))}</div>
       </fieldset>
@@ -132,6 +134,10 @@ async function columnsCard(c: PageContext, load: ShownLoad, source: Source, refu
         ${plan.field('id_column', { options: [{ value: '', label: 'Number of the row' }, ...columns] })}
         ${plan.field('table')}
       </div>
+      <fieldset>
+        <legend>Types</legend>
+        <div class="question-parts">${preview.columns.map((column) => typeField(column, refused))}</div>
+      </fieldset>
       <div class="choice-grid">
         ${plan.field('append')} ${plan.field('upsert')} ${plan.field('delete_missing')} ${plan.field('replace')}
         ${plan.field('dry_run')}
@@ -139,8 +145,42 @@ async function columnsCard(c: PageContext, load: ShownLoad, source: Source, refu
       </div>`,
     submit: 'Load',
   })}
-  ${previewCard(preview)}`
+  ${sheetsCard(load, preview)} ${previewCard(preview)}`
 }
+
+const TYPE_PREFIX = 'type_'
+
+/** What the first rows show is chosen by nobody yet: all of them must fit. */
+const typeField = ({ name, header, type, note }: Preview['columns'][number], refused: Refused | undefined) =>
+  type &&
+  selectField({
+    name: TYPE_PREFIX + name,
+    label: header,
+    value: refused ? text(refused.form, TYPE_PREFIX + name) : '',
+    hint: note ?? undefined,
+    options: [
+      { value: '', label: `Recognized: ${type}` },
+      ...Object.entries(LOAD_TYPES).map(([value, example]) => ({ value, label: `${value} (${example})` })),
+    ],
+  })
+
+const isType = (value: string): value is LoadType => Object.hasOwn(LOAD_TYPES, value)
+
+const typesIn = (form: FormData): Record<string, LoadType> =>
+  Object.fromEntries(
+    [...form.keys()].flatMap((key) => {
+      const type = text(form, key)
+      return key.startsWith(TYPE_PREFIX) && isType(type) ? [[key.slice(TYPE_PREFIX.length), type]] : []
+    }),
+  )
+
+const sheetsCard = (load: ShownLoad, { sheets, sheet }: Preview) =>
+  sheets.length > 1 &&
+  card(
+    'Sheets',
+    html`<ul>${sheets.map((name) => html`<li>${name === sheet ? html`<strong>${name}</strong>` : html`<a href="${loadPath(load)}?${new URLSearchParams({ sheet: name })}">${name}</a>`}</li>`)}</ul>`,
+    'One of them is loaded.',
+  )
 
 const previewCard = ({ columns, rows, problems }: Preview) =>
   card(
@@ -254,6 +294,8 @@ async function start(c: PageContext) {
       ...PLAN.read(c.get('form')),
       load_id: load.id,
       embed_columns: texts(c.get('form'), 'embed_columns'),
+      sheet: text(c.get('form'), 'sheet') || undefined,
+      types: typesIn(c.get('form')),
       save_configuration: true,
     })
     return source

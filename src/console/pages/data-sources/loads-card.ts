@@ -32,6 +32,6 @@ export async function loadsCard(c: PageContext, source: Source) {
       )
     }
     <div class="actions">${linkButton(`${LOAD_FILE_PATH}?database=${name}`, 'Load a file', 'quiet')}</div>`,
-    'CSV and NDJSON files become tables that can be searched.',
+    'CSV, XLSX, JSON, NDJSON and Parquet files become tables that can be searched.',
   )
 }

@@ -38,7 +38,7 @@ const entry = (one: SearchEntry) =>
     <h3>${one.label} ${one.hybrid && badge('hybrid', 'on')} ${one.fetchable && badge('fetchable', 'on')}</h3>
     <dl class="pairs">
       ${pair('Table', html`<code>${one.table}</code>`)}
-      ${pair('Model', html`<code>${one.model}</code>, ${one.dimensions} dimensions in <code>${one.columns.join(', ')}</code>`)}
+      ${pair('Model', one.model === undefined ? 'None: rows are found by words and filters only' : html`<code>${one.model}</code>, ${one.dimensions} dimensions in <code>${one.columns.join(', ')}</code>`)}
       ${pair('Metric', METRIC_LABELS[one.distance_metric])}
       ${pair('Returned columns', html`<ul class="chips">${contentColumns(one).map(({ name, is }) => html`<li><code>${name}</code>${is && html` <span class="note">${is}</span>`}</li>`)}</ul>`)}
       ${one.hybrid && pair('Full-text search', html`${one.text_search_language ?? 'english'}, ${one.text_search_column === undefined ? 'from the returned columns' : html`from <code>${one.text_search_column}</code>`}`)}

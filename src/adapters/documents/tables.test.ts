@@ -1,0 +1,167 @@
+import { describe, expect, test } from 'vitest'
+import { makeZip } from '../../../test/support/document-files.ts'
+import { makeParquet, makeXlsx } from '../../../test/support/table-files.ts'
+import type { TableFile } from '../../cores/loads/read-table.ts'
+import { readTable } from './read-table.ts'
+
+async function read(content: Uint8Array, more: Partial<TableFile> = {}) {
+  const found = await readTable({ format: 'xlsx', content, ...more })
+  if ('problem' in found) return found
+  const { rows, ...others } = found
+  return { ...others, rows: Buffer.from(rows).toString().split('\n').slice(0, -1) }
+}
+
+describe('workbooks', () => {
+  test('the first row that says anything is the header, and each row keeps its number', async () => {
+    const file = makeXlsx({
+      Staff: [
+        [],
+        ['name', 'since', 'rate', 'at', 'is here'],
+        [],
+        [
+          'Ann',
+          { xml: '<c s="1"><v>46082</v></c>' },
+          12.5,
+          { xml: '<c s="2"><v>0.395833333333333</v></c>' },
+          true,
+        ],
+      ],
+    })
+    expect(await read(file)).toMatchObject({
+      sheets: ['Staff'],
+      sheet: 'Staff',
+      line: 2,
+      headers: ['name', 'since', 'rate', 'at', 'is here'],
+      rows: [
+        '',
+        '',
+        '',
+        '{"name":"Ann","since":"2026-03-01","rate":"12.5","at":"09:30:00","is here":"true"}',
+      ],
+      problemCount: 0,
+    })
+  })
+
+  test('a formula gives its value, and one without a value is told with its row', async () => {
+    const file = makeXlsx({
+      S: [
+        ['a', 'b'],
+        [{ xml: '<c><f>1+2</f><v>3</v></c>' }, { xml: '<c t="str"><f>"x"</f><v>x</v></c>' }],
+        [{ xml: '<c><f>1+2</f></c>' }, 'y'],
+        [{ xml: '<c t="e"><f>1/0</f><v>#DIV/0!</v></c>' }, 'z'],
+      ],
+    })
+    expect(await read(file)).toMatchObject({
+      rows: ['', '{"a":"3","b":"x"}', '', '{"b":"z"}'],
+      problems: ['line 3: a formula has no value; open the file, and save it again'],
+      problemCount: 1,
+    })
+  })
+
+  test('days, times and both, counted from 1900 or from 1904', async () => {
+    const [day, both, own] = [1, 3, 4].map((style) => ({ xml: `<c s="${style}"><v>59.25</v></c>` }))
+    const rows = [
+      ['a', 'b', 'c'],
+      [day!, both!, own!],
+    ]
+    expect(await read(makeXlsx({ S: rows }))).toMatchObject({
+      rows: ['', '{"a":"1900-02-28 06:00:00","b":"1900-02-28 06:00:00","c":"1900-02-28 06:00:00"}'],
+    })
+    expect(await read(makeXlsx({ S: rows }, { startsIn1904: true }))).toMatchObject({
+      rows: ['', expect.stringContaining('1904-02-29 06:00:00')],
+    })
+  })
+
+  test('texts that are shared, in parts, escaped, or with a guide to how they are spoken', async () => {
+    const strings =
+      '<sst><si><t>name</t></si><si><r><t>Ann</t></r><r><t xml:space="preserve"> &amp; Bo</t></r><rPh><t>no</t></rPh></si><si><t>a_x000A_b</t></si></sst>'
+    const shared = (at: number) => ({ xml: `<c t="s"><v>${at}</v></c>` })
+    const file = makeXlsx({ S: [[shared(0)], [shared(1)], [shared(2)], [shared(99)]] }, { strings })
+    expect(await read(file)).toMatchObject({ rows: ['', '{"name":"Ann & Bo"}', String.raw`{"name":"a\nb"}`] })
+  })
+
+  test('the sheet that was chosen, of those that people see', async () => {
+    const file = makeXlsx(
+      { Hidden: [['x'], ['1']], A: [['a'], ['1']], B: [['b'], ['2']] },
+      { hidden: ['Hidden'] },
+    )
+    expect(await read(file)).toMatchObject({ sheets: ['A', 'B'], sheet: 'A', headers: ['a'] })
+    expect(await read(file, { sheet: 'B' })).toMatchObject({
+      sheet: 'B',
+      headers: ['b'],
+      rows: ['', '{"b":"2"}'],
+    })
+    expect(await read(file, { sheet: 'Hidden' })).toEqual({
+      problem: 'There is no such sheet. It has “A”, “B”.',
+    })
+  })
+
+  test('only as many rows as are wanted; a value without a name is told', async () => {
+    const file = makeXlsx({ S: [['a', null, 'c'], ['1', null, '3'], ['1', '2'], ['4']] })
+    expect(await read(file, { rowsMax: 1 })).toMatchObject({
+      rows: ['', '{"a":"1","c":"3"}'],
+      problemCount: 0,
+    })
+    expect(await read(file)).toMatchObject({
+      headers: ['a', 'c'],
+      problems: ['line 3: a value stands in a column without a name'],
+    })
+  })
+
+  test.each<[string, Uint8Array, RegExp]>([
+    ['no archive', Buffer.from('PK no'), /archive cannot be read/],
+    ['another archive', makeZip({ 'a.txt': 'a' }), /no XLSX file/],
+    ['a password', Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), Buffer.alloc(600)]), /password/],
+    ['encrypted entries', makeZip({ 'xl/workbook.xml': '<workbook/>' }, 1), /password/],
+    [
+      'rows backwards',
+      makeXlsx({
+        S: '<worksheet><sheetData><row r="2"><c><v>1</v></c></row><row r="1"/></sheetData></worksheet>',
+      }),
+      /broken/,
+    ],
+    ['a row of billions', makeXlsx({ S: '<worksheet><row r="4000000000"/></worksheet>' }), /broken/],
+    ['a number that is none', makeXlsx({ S: [['a'], [{ xml: '<c><v>1e999</v></c>' }]] }), /broken/],
+    ['tags in tags', makeXlsx({ S: '<a>'.repeat(5_000) }), /broken/],
+  ])('a sentence for %s', async (_what, content, sentence) => {
+    expect(await read(content)).toEqual({ problem: expect.stringMatching(sentence) })
+  })
+})
+
+describe('Parquet', () => {
+  const parquet = { format: 'parquet' } as const
+
+  test('values of all kinds', async () => {
+    const file = makeParquet([
+      { name: 'name', data: ['Ann', null], type: 'STRING' },
+      { name: 'n', data: [1n, 12345678901234567890n].map((n) => BigInt.asIntN(64, n)), type: 'INT64' },
+      { name: 'rate', data: [1e-7, Number.NaN], type: 'DOUBLE' },
+      { name: 'ok', data: [true, false], type: 'BOOLEAN' },
+      {
+        name: 'at',
+        data: [new Date('2026-03-01T09:30:00Z'), new Date('2026-03-02T00:00:00Z')],
+        type: 'TIMESTAMP',
+      },
+    ])
+    expect(await read(file, parquet)).toMatchObject({
+      sheets: [],
+      sheet: null,
+      headers: ['name', 'n', 'rate', 'ok', 'at'],
+      lists: [],
+      rows: [
+        '',
+        '{"name":"Ann","n":"1","rate":"0.0000001","ok":true,"at":"2026-03-01T09:30:00.000Z"}',
+        '{"name":null,"n":"-6101065172474983726","rate":null,"ok":false,"at":"2026-03-02T00:00:00.000Z"}',
+      ],
+    })
+    expect(await read(file, { ...parquet, rowsMax: 1 })).toMatchObject({ rows: ['', expect.any(String)] })
+  })
+
+  test.each<[string, Uint8Array, RegExp]>([
+    ['no Parquet', Buffer.from('PAR1 and something else'), /no Parquet file/],
+    ['an encrypted one', Buffer.from('PAR1 and something PARE'), /encrypted/],
+    ['an empty one', Buffer.from('PAR1'), /no Parquet file/],
+  ])('a sentence for %s', async (_what, content, sentence) => {
+    expect(await read(content, parquet)).toEqual({ problem: expect.stringMatching(sentence) })
+  })
+})
