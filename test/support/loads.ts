@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import type * as z from 'zod'
 import type { Call } from '../../src/client/http-client.ts'
 import { LOAD_PART_BYTES } from '../../src/contracts/limits.ts'
+import type { LoadFormat } from '../../src/contracts/load-formats.ts'
 import { eq } from '../../db/drizzle.ts'
 import { loads } from '../../db/schema.ts'
 import {
@@ -22,7 +23,7 @@ type Plan = Omit<z.input<typeof startLoad.input>, 'load_id'>
 const bytesOf = (file: string | Uint8Array): Buffer =>
   typeof file === 'string' ? Buffer.from(file) : Buffer.from(file)
 
-export const announced = (name: string, file: string | Uint8Array, format: 'csv' | 'ndjson' = 'csv') => ({
+export const announced = (name: string, file: string | Uint8Array, format: LoadFormat = 'csv') => ({
   name,
   filename: `file.${format}`,
   format,
@@ -35,7 +36,7 @@ export async function uploadFile(
   call: Call,
   name: string,
   file: string | Uint8Array,
-  format: 'csv' | 'ndjson' = 'csv',
+  format: LoadFormat = 'csv',
 ): Promise<Loaded> {
   let load = await call(createLoad, announced(name, file, format))
   const bytes = bytesOf(file)
@@ -51,7 +52,7 @@ export async function startFile(
   name: string,
   file: string | Uint8Array,
   plan: Plan,
-  format: 'csv' | 'ndjson' = 'csv',
+  format: LoadFormat = 'csv',
 ): Promise<Loaded> {
   const { id } = await uploadFile(call, name, file, format)
   return call(startLoad, { load_id: id, ...plan })
@@ -95,7 +96,7 @@ export async function loadFile(
   name: string,
   file: string | Uint8Array,
   plan: Plan,
-  format: 'csv' | 'ndjson' = 'csv',
+  format: LoadFormat = 'csv',
 ): Promise<Loaded> {
   const { id } = await startFile(call, name, file, plan, format)
   await takeLoadSteps(system)

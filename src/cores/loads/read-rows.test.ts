@@ -189,7 +189,7 @@ describe('every problem of a file is told with its line', () => {
     expect(performance.now() - before).toBeLessThan(10_000)
   })
 
-  test.each<LoadFormat>(['csv', 'ndjson'])('of %s so many rows are read as are asked for', (format) => {
+  test.each<TextFormat>(['csv', 'ndjson'])('of %s so many rows are read as are asked for', (format) => {
     const file = Buffer.from(format === 'csv' ? '1\n2\n3\n' : '{"a":1}\n{"a":2}\n{"a":3}\n')
     const asked = { delimiter: ',', headers: ['a'], line: 2, isLast: true, rowsMax: 2 }
     const found = readRows(format, file, asked)
