@@ -505,6 +505,19 @@ describe('a documents source', () => {
         )
       }
     }
+    // Nor does a name that is almost that of a rule, or a folder that is almost that of a hidden one.
+    for (const path of ['secret/access.yml', 'new/Access.yaml']) {
+      const attempt = { ...files, [path]: rule }
+      await expect(by(developer)(syncDocuments, { name, files: listOf(attempt) })).rejects.toMatchObject({
+        code: 'INVALID_REQUEST',
+        problems: [`files: ${path} would say who sees its folder, and must be named access.yaml`],
+      })
+    }
+    const beside = listOf({ 'Secret/late.txt': 'Late text.' })
+    await expect(by(developer)(syncDocuments, { name, files: beside, keep: true })).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      problems: [expect.stringContaining('collides with')],
+    })
     const elsewhere = { ...files, 'new/access.yaml': rule, 'new/mine.txt': 'My own text.' }
     expect((await syncFiles(system, by(developer), name, elsewhere)).load).toMatchObject({
       state: 'succeeded',

@@ -1,6 +1,7 @@
 /** Who sees a document, as people write it: read as it is meant, or told, and never taken for nothing. */
 import { expect, test } from 'vitest'
 import { accessIn } from './access.ts'
+import { readMarkdown } from './markdown.ts'
 
 test.each<[string, readonly string[] | undefined]>([
   ['title: Leave', undefined],
@@ -61,4 +62,23 @@ test.each([
   `access: ${'x'.repeat(301)}`,
 ])('%j is told', (yaml) => {
   expect(() => accessIn(yaml)).toThrow('nobody sees it')
+})
+
+test.each([
+  '--- {access: [group:board]}\n---\nText',
+  '--- {access: [group:board]}\nText',
+  '---\naccess: [group:board]\nText without an end',
+  '--- access: group:board\n---\nText',
+  '\n---\naccess: group:board\n---\nText',
+  '---\ttitle: x\naccess: everyone\n...\nText',
+])('what looks like front matter and names who sees it hides the document: %j', (text) => {
+  expect(() => readMarkdown(text)).toThrow('nobody sees it')
+})
+
+test.each([
+  '---\n\nAccess: see the reception\n',
+  '--- a line\n\naccess: as ever\n',
+  'Text\n\n---\naccess: as ever\n---\n',
+])('what does not is text: %j', (text) => {
+  expect(readMarkdown(text).access).toBeUndefined()
 })

@@ -13,14 +13,14 @@ const VALUE_MAX_CHARACTERS = 300
 export function accessIn(yaml: string): readonly string[] | undefined {
   const lines = yaml.split('\n')
   const fields = lines.flatMap((line, at) => (FIELD.test(line) ? [at] : []))
-  if (isWrittenOtherwise(lines)) throw unreadable()
+  if (isWrittenOtherwise(lines)) throw unreadableAccess()
   if (fields.length === 0) return undefined
   const [at] = fields
   const found = /^access:(?:[ \t]+(.*))?$/.exec(lines[at!]!)
-  if (fields.length > 1 || !found) throw unreadable()
+  if (fields.length > 1 || !found) throw unreadableAccess()
   const values = valuesOf(withoutComment(found[1] ?? ''), lines.slice(at! + 1))
   if (values.length > DOCUMENT_ACCESS_MAX || values.some((value) => value.length > VALUE_MAX_CHARACTERS)) {
-    throw unreadable()
+    throw unreadableAccess()
   }
   // Addresses are compared in lower case everywhere.
   return values.map((value) => (value.startsWith('user:') ? value.toLowerCase() : value))
@@ -43,7 +43,7 @@ function isWrittenOtherwise(lines: readonly string[]): boolean {
   })
 }
 
-const unreadable = () =>
+export const unreadableAccess = () =>
   new UnreadableFile('Its access cannot be read, so nobody sees it. Write it as access: [group:board].')
 
 function valuesOf(first: string, following: readonly string[]): string[] {
@@ -56,14 +56,14 @@ function valuesOf(first: string, following: readonly string[]): string[] {
     else if (!/^[ \t]*(#.*)?$/.test(line)) break
   }
   // `access:` with nothing behind it may be meant in any way.
-  if (values.length === 0) throw unreadable()
+  if (values.length === 0) throw unreadableAccess()
   return values
 }
 
 /** `[a, "b"]`, also over several lines. */
 function listIn(text: string): string[] {
   const whole = /^\[((?:"[^"\n]*"|'[^'\n]*'|[^\][{}"'])*)\][ \t]*(?:#.*)?(?:\n|$)/.exec(text)
-  if (!whole) throw unreadable()
+  if (!whole) throw unreadableAccess()
   const inside = whole[1]!.trim().replace(/,$/, '')
   if (inside === '') return []
   return (inside.match(/(?:"[^"]*"|'[^']*'|[^,"'])+|(?<=,)(?=,)/g) ?? []).map((one) => scalarIn(one.trim()))
@@ -73,7 +73,7 @@ function listIn(text: string): string[] {
 function scalarIn(text: string): string {
   const value = /^(?:"([^"\\]*)"|'([^']*)'|([^"'[\]{}&*!|>%@`#,?-][^"'[\]{}]*))$/.exec(text.trim())
   const read = value && (value[1] ?? value[2] ?? value[3])!.trim()
-  if (read === null || read === '' || /:[ \t]|[ \t]#|\n/.test(read)) throw unreadable()
+  if (read === null || read === '' || /:[ \t]|[ \t]#|\n/.test(read)) throw unreadableAccess()
   return read
 }
 

@@ -2,7 +2,7 @@
  * Markdown as blocks, line by line: headings of both kinds, fenced and indented code, lists, quotes, tables, front matter.
  * It is read for its words, not to be shown: what marks them is taken away, and what nobody closes ends with the document.
  */
-import { accessIn } from './access.ts'
+import { accessIn, unreadableAccess } from './access.ts'
 import { htmlBlocks } from './html.ts'
 import { inOneLine, type Block, type ReadText } from './blocks.ts'
 
@@ -27,10 +27,22 @@ type FrontMatter = Pick<ReadText, 'title' | 'access'> & { readonly body: string 
 /** Between two lines of dashes at the beginning. Of its fields only the title and the access are read. */
 function frontMatterOf(text: string): FrontMatter {
   const found = /^---[ \t]*\n([^]*?)\n(?:---|\.\.\.)[ \t]*(?:\n|$)/.exec(text)
-  if (!found) return { body: text }
+  if (!found) {
+    requireNoAccess(text)
+    return { body: text }
+  }
   const line = /^title:[ \t]*(.+)$/m.exec(found[1]!)?.[1]?.trim()
   const title = line && inOneLine(line.replace(/^(["'])(.*)\1$/, '$2'))
   return { title: title || undefined, access: accessIn(found[1]!), body: text.slice(found[0].length) }
+}
+
+/**
+ * What looks like front matter and is none, as `--- {access: …}` in one line, or without an end: if it says who sees the
+ * document, nobody does, since it was not meant for everyone.
+ */
+function requireNoAccess(text: string): void {
+  const found = /^\s*---[ \t]*([^]*?)(?:\n[ \t]*(?:---|\.\.\.|\n)|$)/.exec(text)
+  if (found && accessIn(found[1]!) !== undefined) throw unreadableAccess()
 }
 
 function* blocksOf(lines: readonly string[]): Generator<Block> {

@@ -25,4 +25,4 @@ export type ReadDocument = (
  * Grows when the same file is read in another way than before: then it is read again at the next sync, though nothing in it
  * has changed.
  */
-export const READER_VERSION = 2
+export const READER_VERSION = 3

@@ -7,7 +7,7 @@ import type { Transaction } from '../../../db/connect.ts'
 import { and, count, eq, inArray, sql } from '../../../db/drizzle.ts'
 import { notify } from '../../../db/listen.ts'
 import { loads, type StoredPlan } from '../../../db/schema.ts'
-import { isAccessFile } from '../../contracts/document-formats.ts'
+import { isAccessFile, isMeantAsAccessFile } from '../../contracts/document-formats.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { makeId } from '../../contracts/ids.ts'
 import {
@@ -51,6 +51,8 @@ export const syncDocuments: Verb<'syncDocuments', LoadDeps> = writeInSteps(
       const { base, present } = await writeToDatabase(context, source, readPresent, {
         signal: principal.signal,
       })
+      // Also beside what stays: `board/` would lie open where `Board/` says who sees it.
+      if (keep) requireNoCollisions(new Set([...present.keys(), ...files.map(({ path }) => path)]))
       const found = compare(files, present, keep)
       const { missing } = found
       // Without `keep` the list is all of them, and no longer than that.
@@ -100,13 +102,24 @@ export const syncDocuments: Verb<'syncDocuments', LoadDeps> = writeInSteps(
 
 function requirePaths(files: readonly File[]): void {
   const wrong = files.flatMap(({ path }) => {
-    const problem = problemWithPath(path)
+    const problem = problemWithPath(path) ?? accessNameProblem(path)
     return problem === undefined ? [] : [`files: ${shownPath(path)} ${problem}`]
   })
-  const problems = wrong.length > 0 ? wrong : collisionsIn(files.map(({ path }) => path))
-  if (problems.length > 0) {
-    throw new ServiceError('INVALID_REQUEST', undefined, { problems: problems.slice(0, LOAD_PROBLEMS_SHOWN) })
-  }
+  refuse(wrong)
+  requireNoCollisions(files.map(({ path }) => path))
+}
+
+/** Taken for a file that is not read, its folder would be open. */
+const accessNameProblem = (path: string): string | undefined =>
+  isMeantAsAccessFile(path) && !isAccessFile(path)
+    ? 'would say who sees its folder, and must be named access.yaml'
+    : undefined
+
+const requireNoCollisions = (paths: Iterable<string>): void => refuse(collisionsIn([...paths]))
+
+function refuse(problems: readonly string[]): void {
+  if (problems.length === 0) return
+  throw new ServiceError('INVALID_REQUEST', undefined, { problems: problems.slice(0, LOAD_PROBLEMS_SHOWN) })
 }
 
 /** By path: its digest, as far as it was read as files are read today. */

@@ -21,6 +21,7 @@ import {
 } from '../../support/data-sources.ts'
 import { makeZip } from '../../support/document-files.ts'
 import { takeLoadSteps, uploadFile } from '../../support/loads.ts'
+import { makeXlsx } from '../../support/table-files.ts'
 import { makeMember, makeOrganization, unique, type Org } from '../../support/make.ts'
 import { PAGES } from '../../support/walker.ts'
 
@@ -601,6 +602,74 @@ describe('a file', { timeout: 60_000 }, () => {
     expect((await done.form('Ask').with({ query: 'wood' }).submit()).text).toContain('Stove')
     expect((await owner!.open(`${PATH}/db_price_list_2026/database`)).html).toContain(uploaded.path)
     expect(await source('price_list_2026')).toMatchObject({ exposed: true, enabled: true })
+  })
+
+  test('of a workbook: its sheet and its types are chosen; then it is compared, changed, replaced and undone', async () => {
+    const upload = async (rows: readonly (readonly (string | number)[])[]) => {
+      const content = makeXlsx({ Notes: [['text'], ['no']], Staff: [['nr', 'name', 'since'], ...rows] })
+      const form = (await owner!.open(FORM)).form('Upload')
+      const chosen = (await source('crew').catch(() => null)) ? { database: 'crew' } : { new_name: 'crew' }
+      const file = new File([new Uint8Array(content)], 'crew.xlsx')
+      const { path } = await form.with({ file, ...chosen }).submit()
+      const page = await owner!.open(`${path}?sheet=Staff`)
+      return { path, page, form: page.form('Load') }
+    }
+    const load = async (
+      rows: readonly (readonly (string | number)[])[],
+      choices: Readonly<Record<string, string | boolean | readonly string[]>> = {},
+    ) => {
+      const { path, form } = await upload(rows)
+      const plan = {
+        table: 'crew',
+        id_column: 'nr',
+        title_column: 'name',
+        embed_columns: [],
+        type_since: 'date_mdy',
+      }
+      await form.with({ ...plan, ...choices }).submit()
+      await takeLoadSteps(system)
+      return owner!.open(path)
+    }
+    const crew = async () => [
+      ...(await inDatabase(
+        org,
+        'crew',
+        (sql) => sql`select nr, name, since::text as since from crew order by nr`,
+      )),
+    ]
+    const [ann, bo] = [
+      [1, 'Ann', '01/02/2026'],
+      [2, 'Bo', '03/04/2026'],
+    ] as const
+    const { page } = await upload([ann, bo])
+    expect(page.text).toContain('Notes')
+    expect(page.text).toContain('Its values can be meant in two ways.')
+    const loaded = await load([ann, bo])
+    expect(loaded.text).toContain('2 rows loaded')
+    const before = [
+      { nr: '1', name: 'Ann', since: '2026-01-02' },
+      { nr: '2', name: 'Bo', since: '2026-03-04' },
+    ]
+    expect(await crew()).toEqual(before)
+    const hit = await loaded.form('Ask').with({ query: 'ann' }).submit()
+    expect(hit.text).toContain('2026-01-02')
+
+    const changed = [[1, 'Anna', '01/02/2026'] as const, [3, 'Cy', '05/06/2026'] as const]
+    const upsert = { upsert: true, delete_missing: true }
+    const compared = await load(changed, { ...upsert, dry_run: true })
+    expect(compared.text).toContain('1 new, 1 changed, 1 gone')
+    expect(await crew()).toEqual(before)
+    const done = await load(changed, upsert)
+    expect(await crew()).toMatchObject([{ name: 'Anna' }, { name: 'Cy' }])
+    const undone = await done.form('Undo this load').submit()
+    expect(undone.notices).toContain('Load undone.')
+    expect(await crew()).toEqual(before)
+    const replaced = await load([[9, 'Di', '07/08/2026']], { replace: true })
+    expect(await crew()).toMatchObject([{ nr: '9' }])
+    const back = await replaced.form('Undo this load').submit()
+    expect(await crew()).toEqual(before)
+    expect((await back.form('Bring the load back').submit()).notices).toContain('Load brought back.')
+    expect(await crew()).toMatchObject([{ nr: '9' }])
   })
 
   test('of more than a part arrives whole; one that fails lists every line; one is canceled', async () => {
