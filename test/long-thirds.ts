@@ -34,7 +34,7 @@ export const SECONDS: Readonly<Record<string, number>> = {
   'test/long/closing-receiver.test.ts': 60,
   'test/long/connector-two-processes.test.ts': 30,
   'test/long/data-sources-two-processes.test.ts': 60,
-  'test/long/document-corpus.test.ts': 120,
+  'test/long/document-corpus.test.ts': 240,
   'test/long/ended-threads.test.ts': 120,
   'test/long/first-start.test.ts': 60,
   'test/long/fuzz.test.ts': 180,

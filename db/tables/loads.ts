@@ -33,6 +33,8 @@ export type StoredPlan = {
   readonly dryRun?: boolean | undefined
   /** Known once all rows are compared with those of the table. */
   readonly changes?: LoadChanges | undefined
+  /** Rows whose text is longer than the built-in model reads. */
+  readonly longRows?: number | undefined
   /** The version before is back. */
   readonly isUndone?: boolean | undefined
   readonly model: string

@@ -131,6 +131,12 @@ export const Load = z.object({
     .object({ added: z.int(), changed: z.int(), gone: z.int() })
     .nullable()
     .describe('Rows of a table that was there, once they are compared.'),
+  long_rows: z
+    .int()
+    .nullable()
+    .describe(
+      'Rows whose text is longer than the built-in model reads: by meaning they are found by its beginning alone. null: not known.',
+    ),
   undo_until: Time.nullable().describe('So long the version before of the table is kept.'),
   undone: z.boolean().describe('The version before is back.'),
   choices: z

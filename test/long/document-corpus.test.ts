@@ -11,11 +11,14 @@ import {
   setDataSourceExposure,
   setDataSourceState,
 } from '../../src/contracts/data-sources.ts'
+import { createDatabase } from '../../src/contracts/databases.ts'
+import { showLoad, startLoad } from '../../src/contracts/loads.ts'
 import { createDocuments, syncDocuments } from '../../src/contracts/documents.ts'
-import { startWithDatabases, type SystemWithDatabases } from '../support/data-sources.ts'
+import { inDatabase, startWithDatabases, type SystemWithDatabases } from '../support/data-sources.ts'
 import { hostileFiles, ordinaryFiles } from '../support/document-corpus.ts'
+import { hostileTables, ordinaryTables } from '../support/table-corpus.ts'
 import { contentOf, listOf, syncFiles, uploadMissing } from '../support/documents.ts'
-import { takeLoadSteps } from '../support/loads.ts'
+import { takeLoadSteps, uploadFile } from '../support/loads.ts'
 import { makeOrganization, type Org } from '../support/make.ts'
 
 const PATIENCE_MS = 10 * 60_000
@@ -51,6 +54,74 @@ test(
     } finally {
       await reader.close()
     }
+  },
+  PATIENCE_MS,
+)
+
+/** Of our own words; names of sheets are shown to whoever has sent them. */
+const TABLE_SENTENCES =
+  /^(It is (broken|protected|encrypted|compressed)|It has more text|It becomes too large|It takes (too long|more memory)|A formula)[\w ,:'-]*\.?( Save[\w ,-]*\.)?$/
+
+test(
+  'every hostile workbook and Parquet file ends with a sentence of ours, or is read; and the next one is read as ever',
+  async () => {
+    const reader = createDocumentReader()
+    const ordinary = ordinaryTables()
+    const hostile = hostileTables()
+    expect(hostile.length).toBeGreaterThanOrEqual(50)
+    try {
+      const [next] = ordinary
+      const told: string[] = []
+      for (const { name, format, content } of hostile) {
+        const read = await reader.readTable('org', { format, content })
+        if ('problem' in read)
+          expect([name, read.problem]).toEqual([name, expect.stringMatching(TABLE_SENTENCES)])
+        if ('problem' in read) told.push(name)
+        const after = await reader.readTable('org', next!)
+        expect([name, after]).toMatchObject([name, { headers: ['id', 'value'] }])
+      }
+      expect(told).toEqual(
+        expect.arrayContaining(['bomb', 'a password', 'cut', 'noise', 'a footer of two gigabytes']),
+      )
+      for (const { name, format, content, row } of ordinary) {
+        const read = await reader.readTable('org', { format, content })
+        const rows = 'problem' in read ? read.problem : Buffer.from(read.rows).toString().trim()
+        expect([format, name, rows]).toEqual([format, name, JSON.stringify(row)])
+      }
+    } finally {
+      await reader.close()
+    }
+  },
+  PATIENCE_MS,
+)
+
+test(
+  'a hostile workbook that is loaded costs a sentence, and leaves nothing in the database',
+  async () => {
+    const { call } = org.owner
+    await call(createDatabase, { name: 'tables' })
+    const tables = () =>
+      inDatabase(
+        org,
+        'tables',
+        (sql) => sql`select schemaname, tablename from pg_tables where schemaname in ('public', 'svc_loads')`,
+      )
+    const ended: string[] = []
+    for (const [at, { name, format, content }] of hostileTables(0.01).entries()) {
+      const { id } = await uploadFile(call, 'tables', content, format)
+      const started = await call(startLoad, { load_id: id, table: `t${at}` }).catch((error: unknown) => error)
+      await takeLoadSteps(system)
+      const { state } = await call(showLoad, { load_id: id })
+      if (state === 'succeeded') continue
+      expect([name, state]).toEqual([name, 'failed'])
+      if (started instanceof Error) expect([name, started]).toMatchObject([name, { code: 'INVALID_REQUEST' }])
+      ended.push(`t${at}`, id)
+    }
+    expect(ended.length).toBeGreaterThan(40)
+    const left = (await tables()).map(({ tablename }) => String(tablename))
+    expect(left.filter((table) => ended.some((one) => table === one || table.startsWith(`${one}_`)))).toEqual(
+      [],
+    )
   },
   PATIENCE_MS,
 )

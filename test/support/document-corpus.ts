@@ -111,14 +111,14 @@ function* numbers(seed: number): Generator<number> {
   }
 }
 
-function damaged(content: Uint8Array, seed: number): Buffer {
+export function damaged(content: Uint8Array, seed: number): Buffer {
   const copy = Buffer.from(content)
   const random = numbers(seed)
   for (let at = 0; at < 40; at++) copy[random.next().value! % copy.length] = random.next().value! & 255
   return copy
 }
 
-const noise = (length: number, seed: number): Buffer => {
+export const noise = (length: number, seed: number): Buffer => {
   const random = numbers(seed)
   return Buffer.from(Array.from({ length }, () => random.next().value! & 255))
 }

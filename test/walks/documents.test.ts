@@ -510,7 +510,7 @@ describe('a documents source', () => {
       const attempt = { ...files, [path]: rule }
       await expect(by(developer)(syncDocuments, { name, files: listOf(attempt) })).rejects.toMatchObject({
         code: 'INVALID_REQUEST',
-        problems: [`files: ${path} would say who sees its folder, and must be named access.yaml`],
+        problems: [`files: "${path}" would say who sees its folder, and must be named access.yaml`],
       })
     }
     const beside = listOf({ 'Secret/late.txt': 'Late text.' })

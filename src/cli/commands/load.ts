@@ -225,6 +225,7 @@ async function printEnded(ctx: CommandContext, name: string, load: Load, isExpos
   }
   if (load.changes) ctx.info(changesOf(load))
   ctx.info(`Loaded ${load.rows.toLocaleString('en')} rows into table ${load.table} of ${name}`)
+  if (load.long_rows) ctx.info(longRowsOf(load.long_rows))
   if (load.choices?.embed_columns.length === 0)
     ctx.info('No column was embedded: rows are found by words and filters only')
   if (load.failure !== null) ctx.info(load.failure)
@@ -236,6 +237,9 @@ async function printEnded(ctx: CommandContext, name: string, load: Load, isExpos
   ctx.print(load, { text: `${JSON.stringify(load.configuration, null, 2)}\n` })
   ctx.info(`To search it, save this configuration: PUT /api/wf/data-sources/db_${name}`)
 }
+
+const longRowsOf = (count: number): string =>
+  `${count === 1 ? '1 row has' : `${count.toLocaleString('en')} rows have`} a text that is longer than the model reads: by meaning found by its beginning alone`
 
 const changesOf = ({ changes }: Load): string =>
   `${changes!.added.toLocaleString('en')} new, ${changes!.changed.toLocaleString('en')} changed, ${changes!.gone.toLocaleString('en')} gone`

@@ -1,16 +1,18 @@
 /** Checks all rows together, finds the types of the columns, and makes the table that the rows become. */
 import { quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
 import type { ColumnType, StoredPlan } from '../../../db/schema.ts'
+import { BUILT_IN_MODEL } from '../../contracts/embedding-settings.ts'
 import { LOAD_PROBLEMS_SHOWN } from '../../contracts/limits.ts'
 import type { LoadType } from '../../contracts/load-formats.ts'
 import type { Queries } from '../databases/index.ts'
+import { READ_BYTES } from '../search/index.ts'
 import { CHECKS, KINDS, kindsOfType, recognize, typeOfKind, type Check } from './column-types.ts'
 import type { LoadRow } from './load-rows.ts'
 import { withProblems } from './read-step.ts'
 import { idColumn, isEmbedded } from './search-entry.ts'
 import { finalTable, literal, rowsTable, stagedTable, whileStaged } from './staging.ts'
 import { LoadFailed, type Step } from './step.ts'
-import { compareRows, reuseVectors } from './compare-rows.ts'
+import { compareRows, embeddedText, reuseVectors } from './compare-rows.ts'
 import {
   changesTable,
   columnTypeIn,
@@ -34,7 +36,7 @@ export const checkStep: Step = async ({ deps, queries, plan, source }, load) => 
     throw new LoadFailed('file', { ...problems, problems: inOrder(problems.problems) })
   const columns = plan.columns.map((column, at) => ({ ...column, ...kinds[at]! }))
   const changes = target && (await compareRows(queries, load, { ...plan, columns }, target))
-  const typed = { ...plan, columns, changes }
+  const typed = { ...plan, columns, changes, longRows: await countLongRows(queries, load, plan) }
   if (plan.dryRun) {
     const all = { added: load.rows, changed: 0, gone: 0 }
     return { plan: { ...typed, changes: changes ?? all }, state: 'succeeded', finishedAt: deps.clock() }
@@ -113,6 +115,15 @@ const TYPE_WORDS: Record<ColumnType, string> = {
 }
 
 type Line = { readonly line: string; readonly total: string; readonly first?: string }
+
+/** Rows of which the built-in model reads the beginning; what others read nobody knows. */
+async function countLongRows(queries: Queries, load: LoadRow, plan: StoredPlan): Promise<number | undefined> {
+  if (!isEmbedded(plan) || plan.model !== BUILT_IN_MODEL.name) return undefined
+  const [found] = await queries.query<{ rows: string }>(
+    `select count(*)::text as rows from ${rowsTable(load.id)} r where octet_length(${embeddedText(plan)}) > ${READ_BYTES}`,
+  )
+  return Number(found?.rows ?? 0)
+}
 
 type FoundKind = {
   readonly type: ColumnType

@@ -73,6 +73,7 @@ export function presentLoad(load: LoadRow, source: SourceRow, now?: Date): z.inp
     append: plan?.append ?? false,
     dry_run: plan?.dryRun ?? false,
     changes: plan?.changes ?? null,
+    long_rows: plan?.longRows ?? null,
     undo_until: undoUntilOf(load)?.toISOString() ?? null,
     undone: plan?.isUndone ?? false,
     choices: plan && load.format !== 'documents' ? choicesOf(plan) : null,

@@ -11,7 +11,7 @@ import { countIn } from './read-rows.ts'
 import type { TableInfo } from './table-info.ts'
 
 /** In bytes, which the database knows without reading a value. English has less of them to a token, and others still less. */
-const READ_BYTES = 6 * PASSAGE_TOKENS
+export const READ_BYTES = 6 * PASSAGE_TOKENS
 /** Rows that are counted. */
 const COUNTED_MAX = 100_000
 

@@ -250,6 +250,7 @@ function doneCards(c: PageContext, load: ShownLoad, source: Source) {
     )
   }
   return html`${notice('done', html`<p><strong>${plural(load.rows, 'row')} loaded</strong> into table <code>${load.table}</code>${load.changes && html`: ${changesOf(load)}`}.</p>`)} ${undoCard(c, load)}
+    ${load.long_rows && notice('info', html`<p>${plural(load.long_rows, 'row')} of the file: the text is longer than the model reads, so by meaning it is found by its beginning alone. <code>svc docs sync</code> divides long texts into passages.</p>`)}
     ${load.failure && notice('problem', html`<p>${load.failure}</p>`)}
     ${
       load.configuration_saved
