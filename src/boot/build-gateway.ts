@@ -4,8 +4,10 @@ import { createEmbeddingModels } from '../adapters/embeddings/index.ts'
 import { keptFetch } from '../adapters/outbound/proxied-fetch.ts'
 import type { Service } from '../client/service.ts'
 import { ServiceError } from '../contracts/errors.ts'
+import { FAIR_QUEUES } from '../contracts/fair-queues.ts'
 import { createTextEmbedding } from '../cores/embeddings/index.ts'
 import { createTableInfoCache } from '../cores/search/index.ts'
+import { createTurns } from '../cores/work/index.ts'
 import { createGateway, type GatewayDeps } from '../http/gateway.ts'
 import { startLoads } from '../worker/loads.ts'
 import { createManaged } from './managed-databases.ts'
@@ -39,6 +41,7 @@ export function buildGateway(shared: Shared): Running {
     tableInfo: createTableInfoCache(),
     readDocument: documents.readDocument,
     readTable: documents.readTable,
+    tablePreviews: createTurns(FAIR_QUEUES.tablePreviews),
     questionLimits: limits.questionLimits,
     auth: shared.auth,
     deploy: shared.runs('deploy-api') || config.DEPLOY_URL ? shared.deploy : unavailable,

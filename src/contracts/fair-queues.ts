@@ -136,6 +136,15 @@ export const FAIR_QUEUES = {
   },
   /** Files that become passages, one at a time: most take milliseconds, and some seconds. */
   documents: { keys: ['organization'], running: { all: 1, organization: 1 }, byTime: true },
+  /** Looks at workbooks and Parquet files before they are loaded: each holds a whole one, and the thread a copy. */
+  tablePreviews: {
+    keys: ['organization', 'person'],
+    running: { all: 2, organization: 1 },
+    waiting: { organization: 4 },
+    waitMs: 20_000,
+    byTime: true,
+    refusal: { full: 'Too many files of this kind are looked at; try again later', retryAfterSeconds: 5 },
+  },
   logWaits: waits(20, 'Too many requests of your organization wait for log lines'),
   deploymentWaits: waits(50, 'Too many runners of this organization wait already'),
   maintenanceWaits: waits(50, 'Too many requests of this organization wait for maintenance runs already'),

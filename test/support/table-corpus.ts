@@ -2,14 +2,14 @@
 import type { TableFormat } from '../../src/cores/loads/read-table.ts'
 import { damaged, noise } from './document-corpus.ts'
 import { makeZip } from './document-files.ts'
-import { makeParquet, makeXlsx, sheetXml } from './table-files.ts'
+import { makeParquet, makeXlsx, type Value } from './table-files.ts'
 
 type File = { readonly name: string; readonly format: TableFormat; readonly content: Uint8Array }
 
 const cell = (xml: string) => ({ xml })
 
 export const ordinaryTables = (): (File & { readonly row: Readonly<Record<string, unknown>> })[] => {
-  const one = (name: string, value: Parameters<typeof sheetXml>[0][number][number], said: unknown) => ({
+  const one = (name: string, value: Value, said: unknown) => ({
     name,
     format: 'xlsx' as const,
     content: makeXlsx({

@@ -2,9 +2,9 @@
 import { parquetWriteBuffer } from 'hyparquet-writer'
 import { makeZip } from './document-files.ts'
 
-type Value = string | number | boolean | null | { readonly xml: string }
+export type Value = string | number | boolean | null | { readonly xml: string }
 type Rows = readonly (readonly Value[])[]
-export type SheetOptions = {
+type SheetOptions = {
   readonly startsIn1904?: boolean
   /** By name; those of `hidden` are not seen. */
   readonly hidden?: readonly string[]
@@ -28,7 +28,7 @@ function cellXml(value: Value, place: string): string {
   return `<c r="${place}" t="inlineStr"><is><t>${escaped(value)}</t></is></c>`
 }
 
-export const sheetXml = (rows: Rows): string =>
+const sheetXml = (rows: Rows): string =>
   `<worksheet><sheetData>${rows
     .map((values, at) => {
       const cells = values.map((value, n) => cellXml(value, `${String.fromCharCode(65 + n)}${at + 1}`))

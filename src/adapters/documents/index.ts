@@ -74,7 +74,8 @@ export function createDocumentReader({ cpuLimitMs = CPU_LIMIT_MS, heapMib = HEAP
 
   return {
     readDocument: (orgId, file) => turns.take([orgId], () => read(file, cpuLimitMs)),
-    readTable: (orgId, file) => turns.take([orgId], () => read(file, TABLE_CPU_LIMIT_MS)),
+    readTable: (orgId, file) =>
+      turns.take([orgId], () => read(file, file.rowsMax === undefined ? TABLE_CPU_LIMIT_MS : cpuLimitMs)),
     close() {
       isClosed = true
       return end()

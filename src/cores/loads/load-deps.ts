@@ -4,9 +4,14 @@ import type { WithDirectory } from '../directory/index.ts'
 import type { ReadDocument } from '../documents/index.ts'
 import type { ConfigurationDeps } from '../search/index.ts'
 import type { ReadTableFile } from './read-table.ts'
+import type { Turns } from '../work/index.ts'
 import type { Log } from '../dependencies.ts'
 
 export type LoadDeps = ConfigurationDeps &
   EmbeddingDeps &
   WithDirectory &
-  Log & { readonly readDocument: ReadDocument; readonly readTable: ReadTableFile }
+  Log & {
+    readonly readDocument: ReadDocument
+    readonly readTable: ReadTableFile
+    readonly tablePreviews: Turns
+  }

@@ -8,7 +8,7 @@ import { recognizeValues } from './column-types.ts'
 import { failingAsDatabase } from './database-problem.ts'
 import type { LoadDeps } from './load-deps.ts'
 import { fileFormatOf, requireLoad } from './load-rows.ts'
-import { readBeginning, readFirstBytes, ROWS_CONSIDERED } from './read-beginning.ts'
+import { inTurn, readBeginning, readFirstBytes, ROWS_CONSIDERED } from './read-beginning.ts'
 import { readRows, type Header } from './read-rows.ts'
 import { suggestColumns } from './suggest-columns.ts'
 
@@ -29,12 +29,13 @@ export const previewLoad: Verb<'previewLoad', LoadDeps> = read(async (context, {
     )
   }
   await requireDiskQuota(db, load.orgId, source.kind)
-  const first = await failingAsDatabase(() =>
-    writeToDatabase(context, source, (queries) => readFirstBytes(queries, load), {
-      signal: principal.signal,
-    }),
-  )
-  const { header, content, isAll } = await readBeginning(context, load, first, chosen)
+  const { signal } = principal
+  const { header, content, isAll } = await inTurn(context, load, async () => {
+    const first = await failingAsDatabase(() =>
+      writeToDatabase(context, source, (queries) => readFirstBytes(queries, load), { signal }),
+    )
+    return readBeginning(context, load, first, chosen)
+  })
   const names = columnNames(header.headers)
   const { rows } =
     names.length === 0

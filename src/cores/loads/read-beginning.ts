@@ -26,6 +26,14 @@ export async function readFirstBytes(queries: Queries, load: LoadRow): Promise<B
     : (await readContent(queries, load.id, 0, BEGINNING_BYTES)).subarray(0, BEGINNING_BYTES)
 }
 
+/** A whole file is held meanwhile: only some at a time. */
+export const inTurn = <T>(
+  { tablePreviews }: Pick<LoadDeps, 'tablePreviews'>,
+  load: LoadRow,
+  work: () => Promise<T>,
+): Promise<T> =>
+  isTable(fileFormatOf(load)) ? tablePreviews.take([load.orgId, load.createdBy], work) : work()
+
 type Chosen = { readonly sheet?: string | undefined; readonly delimiter?: string | undefined }
 
 /** Not while the database is held: the thread that reads workbooks may be busy with others. */

@@ -66,12 +66,7 @@ const SEPARATOR_LINE = /^sep=([\x20-\x7e\t])\r?\n/i
 const UTF8_MARK = [0xef, 0xbb, 0xbf]
 
 /** From the beginning of a file: as much of it as the longest row. */
-export function readHeader(
-  format: TextFormat,
-  bytes: Buffer,
-  isLast: boolean,
-  delimiter?: string | undefined,
-): Header {
+export function readHeader(format: TextFormat, bytes: Buffer, isLast: boolean, delimiter?: string): Header {
   const found = encodingOf(bytes)
   if (!found) {
     const start = UTF8_MARK.every((byte, at) => bytes[at] === byte) ? UTF8_MARK.length : 0

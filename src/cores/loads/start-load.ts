@@ -14,7 +14,7 @@ import { failingAsDatabase } from './database-problem.ts'
 import type { LoadDeps } from './load-deps.ts'
 import { fileFormatOf, isLoad, presentLoad, requireLoad, type LoadRow } from './load-rows.ts'
 import { isSamePlan, planLoad } from './plan-load.ts'
-import { readBeginning, readFirstBytes } from './read-beginning.ts'
+import { inTurn, readBeginning, readFirstBytes } from './read-beginning.ts'
 import type { Header } from './read-rows.ts'
 import { changesTable, readTarget, targetProblems, type Target } from './target-table.ts'
 
@@ -34,19 +34,21 @@ export const startLoad: Verb<'startLoad', LoadDeps> = writeInSteps(
     }
     requireUploaded(load)
     await requireDiskQuota(db, orgId, source.kind)
-    const { first, target, languages } = await failingAsDatabase(() =>
-      writeToDatabase(
-        context,
-        source,
-        async (queries) => ({
-          first: await readFirstBytes(queries, load),
-          target: await readTarget(queries, asked.table ?? source.name),
-          languages: await readLanguages(queries),
-        }),
-        { signal: principal.signal },
-      ),
-    )
-    const { header } = await readBeginning(context, load, first, asked)
+    const { header, target, languages } = await inTurn(context, load, async () => {
+      const { first, ...found } = await failingAsDatabase(() =>
+        writeToDatabase(
+          context,
+          source,
+          async (queries) => ({
+            first: await readFirstBytes(queries, load),
+            target: await readTarget(queries, asked.table ?? source.name),
+            languages: await readLanguages(queries),
+          }),
+          { signal: principal.signal },
+        ),
+      )
+      return { header: (await readBeginning(context, load, first, asked)).header, ...found }
+    })
     const plan = await notingRefusal(context, load, header, () => {
       const chosen = planLoad(asked, header, source, member, dimensions)
       requireTarget(chosen, target, languages, source.configuration)
