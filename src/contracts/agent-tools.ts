@@ -177,7 +177,9 @@ export const AGENT_TOOLS = {
       limit: z.int().min(1).max(200).default(50),
     }),
     output: z.object({
-      lines: z.array(z.object({ ref: z.string(), at: Time, level: Level, text: z.string() })),
+      lines: z.array(
+        z.object({ ref: z.string(), group: z.string(), at: Time, level: Level, text: z.string() }),
+      ),
       truncated: Truncated,
     }),
   }),

@@ -105,18 +105,18 @@ const scattered = (order: number, index: number): number =>
 
 export type Location = { readonly path: string; readonly line: number } | null
 
-/** How many were found, missed, and false. A finding without a place is false where another is expected. */
+/**
+ * How many were found, missed, and false, by the file that a finding names, and how many of those found name a line of the bug.
+ * A finding without a place is false where another is expected.
+ */
 export function scoreOf({ finding }: SeededApp, recorded: readonly Location[]) {
-  const isIt = (location: Location): boolean =>
-    finding !== null &&
-    location !== null &&
-    location.path === finding.path &&
-    location.line >= finding.lines[0] &&
-    location.line <= finding.lines[1]
+  const isIt = (location: Location): boolean => finding !== null && location?.path === finding.path
   const isFound = recorded.some(isIt)
+  const [first, last] = finding?.lines ?? [0, 0]
   return {
     found: Number(isFound),
     missed: Number(finding !== null && !isFound),
     false: recorded.filter((location) => !isIt(location)).length,
+    exact: Number(recorded.some((one) => isIt(one) && one!.line >= first && one!.line <= last)),
   }
 }

@@ -15,6 +15,7 @@ export const scriptFor = ({ finding }: SeededApp, now: Date): Script => {
     ['check_history', {}],
     ['recent_deployments', {}],
     ['read_logs', { limit: 5 }],
+    ['read_logs', { level: 'error', limit: 200 }],
   ]
   if (!finding)
     return turns(

@@ -117,8 +117,9 @@ export async function seededTools(app: SeededApp, now: Date): Promise<SeededRun>
       )
       const shown = fitting.toReversed().slice(0, limit)
       return {
-        lines: shown.map(({ id, atMs, level: severity, text }) => ({
+        lines: shown.map(({ id, atMs, level: severity, text, group: own }) => ({
           ref: show(`log:${id}`),
+          group: groupId(own.key),
           at: new Date(atMs).toISOString(),
           level: LOG_LEVELS[severity]!,
           text,

@@ -7,20 +7,13 @@ import { OTHER_LINES } from '../../contracts/limits.ts'
 import { findErrors } from './errors.ts'
 import { withFailingChecks } from './failing-checks.ts'
 import { foldGroups } from './fold-groups.ts'
-import { findOddValues } from './odd-values.ts'
-import { HOUR_MS, isHeardFrom, timeOf, type Finding, type Picture } from './picture.ts'
+import { DAY_MS, HOUR_MS, isHeardFrom, RECENT_MS, timeOf, type Finding, type Picture } from './picture.ts'
 import { createReader, type LogGroup, type Reader } from './reader.ts'
-import { findServerErrors } from './responses.ts'
-import { findSilence } from './silence.ts'
-import { findStoppedLog } from './stopped-log.ts'
-import { findTrends } from './trends.ts'
-import { findWarnings } from './warnings.ts'
+import { findSymptom, ODD_VALUES, STOPPED_LOG, SYMPTOMS } from './symptoms.ts'
+import { isSevere } from './what-counts.ts'
 
 /** As long as lines are kept. */
-const WINDOW_MS = 7 * 24 * HOUR_MS
-
-/** What is looked for where no error explains it, the surest first. */
-const SYMPTOMS = [findWarnings, findServerErrors, findTrends, findSilence] as const
+const WINDOW_MS = 7 * DAY_MS
 
 export const rulesAnalyst: Analyst = async (run, tools, signal) => {
   const reader = createReader(tools)
@@ -28,6 +21,7 @@ export const rulesAnalyst: Analyst = async (run, tools, signal) => {
   if (picture === null) return { kind: 'failed', reason: 'UNSURE' }
   const findings = await findAll(picture, signal)
   const { isNew, isKnown, isRefused } = await record(reader, await newFirst(reader, findings))
+  if (!isNew) await readTheRest(picture)
   // What was not looked at may be broken, and so may be what could not be recorded.
   const isSure = reader.isWhole() && isHeardFrom(picture) && !isRefused
   if (!isNew && !isSure) await reader.ask('finish', { conclusion: 'unsure' })
@@ -35,12 +29,29 @@ export const rulesAnalyst: Analyst = async (run, tools, signal) => {
   return { kind: 'finished' }
 }
 
+/** Of the calls that recording and ending need, those that are free once all is recorded. */
+const RECORDED = -4
+
+/** What is severe and led to nothing is read all the same: what nobody read is not nothing. */
+async function readTheRest({ reader, severe, now }: Picture): Promise<void> {
+  const unread = (): LogGroup[] =>
+    severe.filter((group) => now - timeOf(group.last_at) <= RECENT_MS && !reader.hasRead(group))
+  if (unread().length > 1) await reader.ask('read_logs', { level: 'error', limit: 200 })
+  for (const group of unread()) {
+    if (!reader.mayCall(RECORDED)) return
+    if (!reader.hasRead(group)) await reader.ask('read_logs', { group: group.id, limit: 1 })
+  }
+}
+
 /** Null: without logs and checks nothing can be said. An app without source has findings without a place. */
 async function look(reader: Reader, startedAt: Date): Promise<Picture | null> {
   const since = new Date(startedAt.getTime() - WINDOW_MS).toISOString()
-  const groups = await readGroups(reader, since)
+  const ever = await readGroups(reader, since)
+  const today = await readGroups(reader, new Date(startedAt.getTime() - DAY_MS).toISOString())
   const history = await reader.ask('check_history', {})
-  if (!groups || !history) return null
+  if (!ever || !today || !history) return null
+  const lately = new Map(today.map(({ id, count }) => [id, count]))
+  const groups = ever.map((group) => ({ ...group, today: lately.get(group.id) ?? 0 }))
   const deployments = await reader.ask('recent_deployments', {})
   const source = await reader.ask('list_files', {})
   const running = deployments?.deployments.find(({ state }) => state === 'succeeded')?.revision_id
@@ -49,6 +60,7 @@ async function look(reader: Reader, startedAt: Date): Promise<Picture | null> {
     now: startedAt.getTime(),
     isRunning: running !== undefined && running === deployments?.base_revision,
     groups: foldGroups(groups),
+    severe: groups.filter(({ level }) => isSevere(level)),
     oldest: Math.min(...groups.map(({ first_at }) => timeOf(first_at))),
     checks: history.checks,
     deployments: deployments?.deployments ?? [],
@@ -60,8 +72,10 @@ async function look(reader: Reader, startedAt: Date): Promise<Picture | null> {
 /** Answers that are read: an app, or somebody who writes into its log, may have more groups than a run can look at. */
 const PAGES_MAX = 5
 
-async function readGroups(reader: Reader, since: string): Promise<LogGroup[] | null> {
-  const groups = new Map<string, LogGroup>()
+type Counted = Omit<LogGroup, 'today'>
+
+async function readGroups(reader: Reader, since: string): Promise<Counted[] | null> {
+  const groups = new Map<string, Counted>()
   for (let page = 0, offset = 0; page < PAGES_MAX; page += 1) {
     const read = await reader.ask('log_groups', { since, offset })
     if (!read && page === 0) return null
@@ -80,17 +94,25 @@ async function findAll(picture: Picture, signal: AbortSignal): Promise<Finding[]
 }
 
 async function findInLog(picture: Picture, signal: AbortSignal): Promise<Finding[]> {
-  const findings = [...(await findStoppedLog(picture)), ...(await findErrors(picture))]
+  const stopped = await findSymptom(picture, STOPPED_LOG)
+  const findings = [...stopped.slice(0, 1), ...(await findErrors(picture))]
   signal.throwIfAborted()
-  findings.push(...(await findOddValues(picture)))
+  findings.push(...onePerPlace(await findSymptom(picture, ODD_VALUES)))
   for (const symptom of SYMPTOMS) {
     signal.throwIfAborted()
     // They would mostly be consequences of what was found.
     if (findings.length > 0) break
-    findings.push(...onePerBeginning(await symptom(picture)))
+    findings.push(...onePerBeginning(await findSymptom(picture, symptom)))
   }
   return findings
 }
+
+/** Several lines may write what one line computes. */
+const onePerPlace = (findings: readonly Finding[]): Finding[] => [
+  ...new Map(
+    findings.toReversed().map((finding) => [`${finding.place?.path}:${finding.place?.line}`, finding]),
+  ).values(),
+]
 
 /** What began together mostly has one cause. */
 function onePerBeginning(findings: readonly Finding[]): Finding[] {

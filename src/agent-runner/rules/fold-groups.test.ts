@@ -6,6 +6,7 @@ const group = (template: string, count: number, hour: number) => ({
   template,
   level: 'error' as const,
   count,
+  today: 0,
   first_at: `2026-03-01T0${hour}:00:00Z`,
   last_at: `2026-03-01T0${hour}:30:00Z`,
 })

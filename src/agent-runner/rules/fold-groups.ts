@@ -18,6 +18,7 @@ function foldedGroup(own: readonly LogGroup[]): LogGroup {
     ...newest,
     template: foldedTemplate(newest.template),
     count: own.reduce((sum, { count }) => sum + count, 0),
+    today: own.reduce((sum, { today }) => sum + today, 0),
     first_at: own.reduce((first, { first_at }) => (first_at < first ? first_at : first), newest.first_at),
   }
 }

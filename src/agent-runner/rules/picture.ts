@@ -6,6 +6,8 @@ import type { Check, Deployment, LogGroup } from './reader.ts'
 export type Picture = Source & {
   readonly now: number
   readonly groups: readonly LogGroup[]
+  /** Those of errors, each by itself. */
+  readonly severe: readonly LogGroup[]
   /** When the first line was logged. */
   readonly oldest: number
   readonly checks: readonly Check[]
@@ -30,6 +32,7 @@ export type Finding = {
 
 const MINUTE_MS = 60_000
 export const HOUR_MS = 3_600_000
+export const DAY_MS = 24 * HOUR_MS
 
 /** What stopped so long ago is over, or was seen by earlier runs. */
 export const RECENT_MS = 72 * HOUR_MS
@@ -80,6 +83,18 @@ export function isTogether(a: LogGroup, b: LogGroup): boolean {
     isNear(a.last_at, b.last_at) &&
     Math.min(a.count, b.count) >= 0.8 * Math.max(a.count, b.count)
   )
+}
+
+/** Fewer say nothing about a day. */
+const MUCH_MIN = 20
+const RISE = 3
+
+/** Most of the log of the last day, or more than on the days before. */
+export function isMuch({ groups, now, oldest }: Picture, { count: ever, today: count }: LogGroup): boolean {
+  if (count < MUCH_MIN) return false
+  const all = groups.reduce((sum, { today }) => sum + today, 0)
+  const daysBefore = (now - oldest) / DAY_MS - 1
+  return 2 * count > all || (daysBefore >= 1 && count >= RISE * ((ever - count) / daysBefore))
 }
 
 export const failingChecks = ({ checks }: Picture): Check[] =>

@@ -9,7 +9,8 @@ import {
 } from '../../contracts/agent-tools.ts'
 
 export type Match = ToolOutput<'grep'>['matches'][number]
-export type LogGroup = ToolOutput<'log_groups'>['groups'][number]
+/** `today`: how many of its lines are of the last day. */
+export type LogGroup = ToolOutput<'log_groups'>['groups'][number] & { readonly today: number }
 export type LogLine = ToolOutput<'read_logs'>['lines'][number]
 export type Check = ToolOutput<'check_history'>['checks'][number]
 export type Deployment = ToolOutput<'recent_deployments'>['deployments'][number]
@@ -38,6 +39,7 @@ const NEWEST_MAX = 200
 export function createReader(tools: AgentTools) {
   let calls = 0
   let isWhole = true
+  const readGroups = new Set<string>()
   const windows = new Map<string, Window | null>()
   const newest = new Map<string, readonly LogLine[]>()
 
@@ -56,7 +58,11 @@ export function createReader(tools: AgentTools) {
     const first = await call(name, input)
     const isAskedAgain = isTooSlow(first) && REPEATED.has(name) && hasCalls(1)
     const answer = isAskedAgain ? await call(name, input) : first
-    if (answer.kind === 'result') return answer.result
+    if (answer.kind === 'result') {
+      if (name === 'read_logs')
+        for (const { group } of (answer.result as ToolOutput<'read_logs'>).lines) readGroups.add(group)
+      return answer.result
+    }
     if (isTooSlow(answer)) miss()
     return null
   }
@@ -72,6 +78,8 @@ export function createReader(tools: AgentTools) {
     ask,
     /** Nothing was left out that may be broken. */
     isWhole: (): boolean => isWhole,
+    /** A line of it was read. */
+    hasRead: ({ id }: LogGroup): boolean => readGroups.has(id),
     /** Something was left out that may be broken. */
     miss,
     /** So many can still be made, beside those that recording and ending need. */

@@ -9,8 +9,9 @@ export const readLogs: ReadingTool<'read_logs'> = async (deps, run, { group, fro
   const filter = { since: from, until: to, level, group_id: group }
   const found = await findNewestLines({ ...deps, logReads: deps.runLogReads }, appOf(run), filter, limit + 1)
   const shown = fitRows(
-    found.slice(0, limit).map(({ id, at, level: severity, text }) => ({
+    found.slice(0, limit).map(({ id, group_id, at, level: severity, text }) => ({
       ref: `log:${id}`,
+      group: group_id,
       at,
       level: severity,
       text: cutText(text, TEXT_MAX),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { faultOf } from './fault.ts'
+import { faultOf } from './what-counts.ts'
 
 test.each([
   ["TypeError: Cannot read properties of undefined (reading 'x')", 'code'],
