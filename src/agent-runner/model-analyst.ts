@@ -11,6 +11,7 @@ import {
   type AnalystEnding,
   type AnalystFailure,
   type ToolAnswer,
+  type ToolRefusal,
 } from '../contracts/agent-tools.ts'
 import type { ModelMessage, ModelTurn, ToolCall, ToolResult } from '../contracts/model-port.ts'
 import { askInBudget, type BudgetDeps } from './ask-in-budget.ts'
@@ -88,8 +89,10 @@ function callDoer(tools: AgentTools): (calls: readonly ToolCall[]) => Promise<Do
   }
 }
 
-const isMistake = (answer: ToolAnswer): boolean =>
-  answer.kind === 'refused' && (answer.code === 'UNKNOWN_TOOL' || answer.code === 'INVALID_ARGUMENTS')
+/** Made again and again, they lead nowhere. */
+const MISTAKES: ReadonlySet<ToolRefusal> = new Set(['UNKNOWN_TOOL', 'INVALID_ARGUMENTS', 'ERRORS_NOT_READ'])
+
+const isMistake = (answer: ToolAnswer): boolean => answer.kind === 'refused' && MISTAKES.has(answer.code)
 
 async function doCall(tools: AgentTools, { name, arguments: written }: ToolCall): Promise<ToolAnswer> {
   const input = readArguments(written)

@@ -283,7 +283,7 @@ export const AGENT_TOOLS = {
   }),
   finish: tool({
     description:
-      'End the run. `nothing_found` needs that log groups or lines, and the check history, were read, and that there was something in them; `unsure` if you could not tell.',
+      'End the run. `nothing_found` needs that log groups or lines, and the check history, were read, that there was something in them, and that a line of every group of errors of the last day was read; `unsure` if you could not tell.',
     input: z.object({ conclusion: z.enum(['nothing_found', 'unsure']) }),
     output: z.object({}),
   }),
@@ -308,6 +308,7 @@ export const TOOL_REFUSALS = {
   INVALID_PATTERN: 'The pattern cannot be read, or would take too long',
   TOO_SLOW: 'It took too long; ask for less',
   EVIDENCE_NOT_READ: 'A reference was not read in this run',
+  ERRORS_NOT_READ: 'There are groups of errors of which no line was read',
   TOO_MANY_FINDINGS: 'No more findings in this run',
   PROTECTED_PATH: 'A protected path may not be changed',
   EDIT_DOES_NOT_APPLY: 'An edit does not apply to the file',

@@ -100,6 +100,7 @@ export const RUN_REASONS = {
   ALLOWANCE_USED: 'The organization’s tokens of the day are used up',
   RUN_CEILING: 'It reached the tokens that one run may use',
   INCOMPLETE_LOOK: 'It ended without having read the logs and the check history',
+  ERRORS_NOT_READ: 'It did not read every group of errors of the day before',
   ONLY_KNOWN: 'It found only what is known already',
   NOTHING_TO_READ: 'It found no log lines and no results of checks to look at',
   NO_CONCLUSION: 'The model ended without a conclusion',

@@ -5,7 +5,7 @@ import { findings, proposals, runSteps, tokenReservations } from '../../db/schem
 import { AGENT_LIMITS, type ToolOutput } from '../../src/contracts/agent-tools.ts'
 import { createCheck } from '../../src/contracts/checks.ts'
 import { createDeployment } from '../../src/contracts/deployments.ts'
-import { listLogs } from '../../src/contracts/logs.ts'
+import { listLogGroups, listLogs } from '../../src/contracts/logs.ts'
 import { showRunStep, updateAppMaintenance } from '../../src/contracts/maintenance.ts'
 import { approveProposal, denyProposal, retryProposal, showProposal } from '../../src/contracts/proposals.ts'
 import { listRevisions } from '../../src/contracts/revisions.ts'
@@ -56,6 +56,8 @@ async function play(app: MaintainedApp, ...turns: (string | readonly ScriptedCal
 
 const poolOf = async ({ org }: MaintainedApp, allowance = 200_000) =>
   readTokenPool(system.db, { orgId: org.id, now: system.clock.now(), allowance })
+
+const READ_ERRORS: ScriptedCall = ['read_logs', { level: 'error' }]
 
 const addCheck = ({ call, alias }: MaintainedApp) =>
   call(createCheck, {
@@ -161,6 +163,34 @@ describe('a run', () => {
     expect(await poolOf(app)).toMatchObject({ reserved: 0, spent: 1_000 })
   })
 
+  test('cannot say that there is nothing before it has read a line of every group of errors', async () => {
+    const app = await makeMaintainedApp(system, {
+      lines: [
+        { level: 'error', message: 'card declined' },
+        { level: 'error', message: 'mail bounced' },
+        // Of a day before: an earlier run has seen it.
+        {
+          level: 'error',
+          message: 'old',
+          time: new Date(system.clock.now().getTime() - 25 * 3_600_000).toISOString(),
+        },
+      ],
+    })
+    const other = await makeMaintainedApp(system, { lines: [{ level: 'error', message: 'of others' }] })
+    const groups = await app.call(listLogGroups, { alias: app.alias, since: new Date(0).toISOString() })
+    const idOf = (template: string) => groups.groups.find((group) => group.template === template)!.id
+    const { run, heard } = await play(
+      app,
+      [...LOOK, ['read_logs', { group: idOf('mail bounced') }], FINISH],
+      [['read_logs', { group: idOf('card declined') }], FINISH],
+    )
+    expect(heard.find(({ error }) => error === 'ERRORS_NOT_READ')).toMatchObject({
+      problems: [`read_logs of: ${idOf('card declined')}`],
+    })
+    expect(run).toMatchObject({ terminal_code: 'found_nothing', reason: null })
+    expect((await play(other, [...LOOK, FINISH], [FINISH])).run).toMatchObject({ reason: 'ERRORS_NOT_READ' })
+  })
+
   test('ends as what it did: a finding with evidence that it read', async () => {
     const app = await makeMaintainedApp(system)
     const { lines } = await app.call(listLogs, { alias: app.alias, level: 'error' })
@@ -212,7 +242,8 @@ describe('a run', () => {
 
   test.each<[string, (string | readonly ScriptedCall[])[], string, string | null]>([
     ['prose that all is well', ['All good.'], 'agent_error', 'NO_CONCLUSION'],
-    ['a conclusion without a look', [[FINISH]], 'agent_error', 'INCOMPLETE_LOOK'],
+    ['a conclusion without a look', [[READ_ERRORS, FINISH]], 'agent_error', 'INCOMPLETE_LOOK'],
+    ['errors of which no line was read', [[...LOOK, FINISH], [FINISH]], 'agent_error', 'ERRORS_NOT_READ'],
     ['doubt', [[...LOOK, ['finish', { conclusion: 'unsure' }]]], 'agent_error', 'UNSURE'],
     ['broken arguments', [[['finish', '{"conclusion"']]], 'agent_error', 'NO_CONCLUSION'],
   ])('with %s is told as such', async (_what, turns, code, reason) => {
@@ -397,7 +428,13 @@ describe('a model that makes the worst call at every step', () => {
       'record_finding',
       { kind: 'error', summary: 'late', evidence: ['file:src/orders.js#L1-L3'] },
     ]
-    const { run } = await play(app, [['read_file', { path: 'src/orders.js' }], ...LOOK, FINISH, late])
+    const { run } = await play(app, [
+      ['read_file', { path: 'src/orders.js' }],
+      ...LOOK,
+      READ_ERRORS,
+      FINISH,
+      late,
+    ])
     expect(run).toMatchObject({ terminal_code: 'found_nothing', findings: [] })
     await nothingWritten(app)
   })

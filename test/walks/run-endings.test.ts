@@ -120,7 +120,9 @@ describe('what is read of a run', () => {
 
 describe('a call costs', () => {
   test.each<[string, object, number]>([
-    ['finish', { conclusion: 'nothing_found' }, 1],
+    ['finish', { conclusion: 'unsure' }, 1],
+    // The lines that it was shown, and errors of which it was shown none.
+    ['finish', { conclusion: 'nothing_found' }, 3],
     ['read_file', readFinding, 2],
     ['check_history', {}, 2],
     // The list of files, and their contents.

@@ -30,6 +30,7 @@ import { recentDeployments } from './recent-deployments.ts'
 import { recordCall, type StepDeps, type StepResult } from './record-step.ts'
 import { requireCallsLeft, requireInTime } from './require-run.ts'
 import type { Shown, ToolDeps, ToolRun } from './tool.ts'
+import { unreadErrors } from './unread-errors.ts'
 
 export type ToolHostDeps = ToolDeps & StepDeps & ProposalDeps
 
@@ -55,12 +56,16 @@ const TOOLS: Tools = {
     if (run.baseRevisionId === null) throw new ToolRefused('NO_SOURCE')
     return { result: await proposeChange(deps, run, input), evidence: [] }
   },
-  finish: async () => ({ result: {}, evidence: [] }),
+  finish: async (deps, run, { conclusion }: ToolInput<'finish'>) => {
+    const unread = conclusion === 'nothing_found' ? await unreadErrors(deps.db, run) : []
+    if (unread.length > 0) throw new ToolRefused('ERRORS_NOT_READ', [`read_logs of: ${unread.join(', ')}`])
+    return { result: {}, evidence: [] }
+  },
 }
 
 export async function callTool(
   deps: ToolHostDeps,
-  run: ToolRun & { readonly startedAt: Date },
+  run: ToolRun,
   call: { readonly tool: string; readonly arguments: string },
 ): Promise<ToolAnswer> {
   const began = deps.clock().getTime()

@@ -12,11 +12,14 @@ import { readConclusion, resolveGone, type Conclusion } from '../findings/index.
 import { endRun, STOPPED_STEP, type RunEnding, type RunKey } from '../maintenance/index.ts'
 import { withTransaction } from '../transaction.ts'
 import { lastStopped } from './record-step.ts'
+import { unreadErrors } from './unread-errors.ts'
+
+type StartedRun = RunKey & { readonly startedAt: Date }
 
 /** Null: it waits for another agent runner. */
 export const concludeRun = (
   { db, clock }: Storage,
-  key: RunKey,
+  key: StartedRun,
   ending: AnalystEnding,
 ): Promise<TerminalCode | null> =>
   withTransaction(db, async (tx) => {
@@ -24,11 +27,17 @@ export const concludeRun = (
       const conclusion = await readConclusion(tx, key)
       return isToRunAgain(ending, conclusion) && !(await wasStopped(tx, key))
         ? 'again'
-        : endingOf(ending, conclusion, await readSteps(tx, key))
+        : unlessUnread(tx, key, endingOf(ending, conclusion, await readSteps(tx, key)))
     })
     if (ended) await resolveGone(tx, ended)
     return ended?.terminalCode ?? null
   })
+
+/** What was not read may be broken, also where other things are known. */
+const unlessUnread = async (tx: Transaction, key: StartedRun, ending: RunEnding): Promise<RunEnding> =>
+  ending.code === 'found_nothing' && (await unreadErrors(tx, key)).length > 0
+    ? { code: 'agent_error', reason: 'ERRORS_NOT_READ' }
+    : ending
 
 /** A roll-out at night is no failure of the app's: another agent runner does it from the start. */
 const isToRunAgain = (ending: AnalystEnding, { proposal, finding, known }: Conclusion): boolean =>
@@ -81,9 +90,12 @@ export function endingOf(
     return { code: 'finding_recorded', summary, fingerprint }
   }
   if (ending.kind === 'budget_exhausted') return { code: 'budget_exhausted', reason: ending.reason }
-  if (ending.kind === 'failed') return { code: 'agent_error', reason: ending.reason }
   const did = (tool: string, result = 'ok') =>
     steps.some((step) => step.tool === tool && step.result === result)
+  if (ending.kind === 'failed') {
+    const isUnread = ending.reason === 'NO_CONCLUSION' && did('finish', 'ERRORS_NOT_READ')
+    return { code: 'agent_error', reason: isUnread ? 'ERRORS_NOT_READ' : ending.reason }
+  }
   const hasSeen = LOOKS.some((tool) => did(tool))
   const hasLooked = (tool: string) => did(tool) || did(tool, 'NOTHING_THERE')
   const isCompleteLook = (hasLooked('log_groups') || hasLooked('read_logs')) && hasLooked('check_history')

@@ -17,7 +17,11 @@ export type ToolDeps = Storage & {
 }
 
 /** Everything a tool reads is of this organization and this app: nothing in its arguments can name another. */
-export type ToolRun = RunKey & { readonly baseRevisionId: string | null; readonly model: string }
+export type ToolRun = RunKey & {
+  readonly baseRevisionId: string | null
+  readonly model: string
+  readonly startedAt: Date
+}
 
 export type Shown<Name extends AgentToolName> = {
   readonly result: ToolOutput<Name>

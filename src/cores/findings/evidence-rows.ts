@@ -25,6 +25,15 @@ export const openEvidence = (dataKeys: DataKeys, row: EvidenceRow): string | nul
 /** What the database cannot even be asked for was never read. */
 export const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes('\0')
 
+/** The log lines that a run was shown. */
+export async function readLogIds(db: Handle, run: RunId): Promise<string[]> {
+  const rows = await db
+    .select({ id: runEvidence.location })
+    .from(runEvidence)
+    .where(and(isOfRun(run), eq(runEvidence.kind, 'log')))
+  return rows.map(({ id }) => id)
+}
+
 export async function readEvidence(db: Handle, run: RunId, asked: readonly string[]): Promise<EvidenceRow[]> {
   const refs = asked.filter(isStorable)
   if (refs.length === 0) return []

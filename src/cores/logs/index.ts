@@ -1,6 +1,6 @@
 /** What the logs core exports. */
 export { findNewestLines } from './list-logs.ts'
-export { findWorstGroups } from './list-log-groups.ts'
+export { findUnreadErrors, findWorstGroups } from './list-log-groups.ts'
 export { sweepLogs, type SweepLogsDeps } from './sweep-logs.ts'
 export { createLogReads, type LogReads } from './log-reads.ts'
 export type { StoreDeps as LogDeps } from './store-lines.ts'

@@ -1,4 +1,5 @@
 import type { SQL } from 'drizzle-orm'
+import type { Handle } from '../../../db/connect.ts'
 import { sql } from '../../../db/drizzle.ts'
 import { logGroups, logLines } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
@@ -6,7 +7,7 @@ import { OTHER_LINES } from '../../contracts/limits.ts'
 import { LOG_LEVELS } from '../../contracts/log-levels.ts'
 import { requireSourceReader } from '../apps/index.ts'
 import { list, type Verb } from '../list.ts'
-import { groupId, lineId } from './line-ids.ts'
+import { groupId, lineId, lineNumber } from './line-ids.ts'
 import type { ReadDeps } from './list-logs.ts'
 import { matchingLines, type LineFilter } from './matching-lines.ts'
 import type { LogApp } from './log-record.ts'
@@ -67,6 +68,26 @@ export const findWorstGroups = async (
   )
   return rows.map(presentGroup)
 }
+
+/** Groups with errors of this time of which none of these lines is one, a few of them. Each by its template, also where it is not kept apart. */
+export async function findUnreadErrors(
+  db: Handle,
+  app: LogApp,
+  { since, until }: { readonly since: Date; readonly until: Date },
+  readIds: readonly string[],
+): Promise<string[]> {
+  const window = { since: since.toISOString(), until: until.toISOString(), level: 'error' as const }
+  const numbers = readIds.flatMap((id) => lineNumber(id) ?? [])
+  const rows = (await db.execute(sql`
+    select group_key::text as key from ${logLines} where ${matchingLines(app, window)}
+    group by group_key having not bool_or(number = any(${`{${numbers.join(',')}}`}::bigint[]))
+    order by count(*) desc, group_key limit ${sql.raw(String(UNREAD_SHOWN))}`)) as unknown as {
+    key: string
+  }[]
+  return rows.map(({ key }) => groupId(BigInt(key)))
+}
+
+const UNREAD_SHOWN = 20
 
 type Position = { readonly count: string; readonly key: string; readonly since: string }
 
