@@ -78,6 +78,7 @@ export const TABLE_KINDS: Record<TableName, TableKind> = {
   maintenance_changes: 'tenant',
   maintenance_settings: 'tenant',
   maintenance_slots: 'tenant',
+  model_outages: 'tenant',
   memberships: 'identity',
   message_targets: 'tenant',
   messages: 'tenant',

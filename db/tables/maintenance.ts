@@ -307,6 +307,17 @@ export type ProposedFile = {
   readonly removed: number
 }
 
+/** What became of the error that a deployed proposal is about. */
+export type FixEffect = {
+  readonly deployed_at: string
+  /** Looked at up to then. */
+  readonly measured_to: string
+  /** Null: it cites no line of the log that was still there. */
+  readonly error: { readonly group: string; readonly exception: string | null } | null
+  readonly hours: readonly { readonly at: string; readonly errors: number; readonly lines: number }[]
+  readonly came_back_at: string | null
+}
+
 export const proposals = pgTable(
   'proposals',
   {
@@ -353,11 +364,16 @@ export const proposals = pgTable(
     deploymentId: text('deployment_id'),
     /** The revision whose push took the change away, until another one has it again. */
     undoneBy: text('undone_by'),
+    /** Null: it was not looked at yet. */
+    effect: jsonb('effect').$type<FixEffect>(),
     createdAt: instant('created_at').notNull(),
     changedAt: instant('changed_at').notNull(),
   },
   (t) => [
     primaryKey({ columns: [t.orgId, t.id] }),
+    index('proposals_deployed')
+      .on(t.changedAt)
+      .where(sql`state = 'deployed'`),
     // The promise itself: one for each app and day.
     uniqueIndex('proposals_one_a_day').on(t.orgId, t.appId, t.day),
     index('proposals_by_app').on(t.orgId, t.appId, t.id),

@@ -1,17 +1,25 @@
 /** Asks a model with tokens that were reserved before, and settles what it used, whatever happens. Each attempt is paid for. */
 import { createHash } from 'node:crypto'
 import { AGENT_LIMITS, type AnalystEnding, type AnalystFailure } from '../contracts/agent-tools.ts'
-import type { ModelAnswer, ModelFailureReason, ModelRequest, ModelTurn } from '../contracts/model-port.ts'
+import {
+  outcomeOfAnswer,
+  type ModelAnswer,
+  type ModelFailureReason,
+  type ModelOutcome,
+  type ModelRequest,
+  type ModelTurn,
+} from '../contracts/model-port.ts'
 import { tokenBound } from './token-bound.ts'
 
 /** Of one run, at the tool host. */
 export type RunTokens = {
   /** Null: there is not so much left today. */
-  reserve(amount: number): Promise<string | null>
+  reserve(amount: number): Promise<string | 'left alone' | null>
   settle(settled: {
     readonly reservationId: string
     /** Null: nobody knows, and all that was reserved counts. */
     readonly tokens: number | null
+    readonly outcome: ModelOutcome
     readonly ms: number
     readonly said: string
     /** Of the request, as it was made. */
@@ -35,6 +43,8 @@ type Asked =
 
 /** Of a run, in a row: a provider that is down for longer is down for this night. */
 const FAILURES_MAX = 3
+/** As many as the tool host waits for. */
+const OUTAGES_MAX = 2
 const PAUSE_SECONDS = 2
 const PAUSE_MAX_SECONDS = 60
 
@@ -51,13 +61,16 @@ export function askInBudget({ ask, tokens, maxRunTokens, usedTokens, sleep }: Bu
   let used = usedTokens
 
   return async (request: ModelRequest, signal: AbortSignal): Promise<Asked> => {
+    let outages = 0
     for (let failures = 1; ; failures++) {
       const amount = bound.of(request)
       if (used + amount > maxRunTokens) return ended({ kind: 'budget_exhausted', reason: 'RUN_CEILING' })
       const reservationId = await tokens.reserve(amount)
+      if (reservationId === 'left alone') return ended({ kind: 'failed', reason: 'MODEL_OUTAGE' })
       if (reservationId === null) return ended({ kind: 'budget_exhausted', reason: 'ALLOWANCE_USED' })
       const answer = await paidAnswer(request, reservationId, signal)
-      const actual = tokensOf(answer) ?? amount
+      // What an outage cost is no matter of this run.
+      const actual = outcomeOfAnswer(answer) === 'outage' ? 0 : (tokensOf(answer) ?? amount)
       used += actual
       if (answer.kind === 'turn') {
         bound.settle(request, actual)
@@ -65,6 +78,9 @@ export function askInBudget({ ask, tokens, maxRunTokens, usedTokens, sleep }: Bu
         if (actual > amount) return ended({ kind: 'budget_exhausted', reason: 'RUN_CEILING' })
         return answer
       }
+      // The tool host has noted it, and would let no further one through.
+      if (outcomeOfAnswer(answer) === 'outage' && ++outages === OUTAGES_MAX)
+        return ended({ kind: 'failed', reason: 'MODEL_OUTAGE' })
       if (!isPassing(answer.reason) || failures === FAILURES_MAX)
         return ended({ kind: 'failed', reason: REASONS[answer.reason] })
       const seconds = answer.retryAfterSeconds ?? PAUSE_SECONDS ** failures
@@ -79,17 +95,17 @@ export function askInBudget({ ask, tokens, maxRunTokens, usedTokens, sleep }: Bu
   ): Promise<ModelAnswer> {
     const began = performance.now()
     const requestSha256 = createHash('sha256').update(JSON.stringify(request)).digest('hex')
-    const settle = (settled: { tokens: number | null; said: string }) =>
+    const settle = (settled: { tokens: number | null; outcome: ModelOutcome; said: string }) =>
       tokens.settle({ reservationId, requestSha256, ms: Math.round(performance.now() - began), ...settled })
     let answer: ModelAnswer
     try {
       answer = await ask(request, signal)
     } catch (error) {
       // How far it got is not known. Where the run is over already, its end has settled it.
-      await settle({ tokens: null, said: '' }).catch(() => {})
+      await settle({ tokens: null, outcome: 'refused', said: '' }).catch(() => {})
       throw error
     }
-    await settle({ tokens: tokensOf(answer), said: saidIn(answer) })
+    await settle({ tokens: tokensOf(answer), outcome: outcomeOfAnswer(answer), said: saidIn(answer) })
     return answer
   }
 }

@@ -99,7 +99,10 @@ export function holdRun(call: CallAgent, run: ClaimedRun): HeldRun {
         )) as ToolAnswer<never>,
     },
     tokens: {
-      reserve: async (amount) => (await callAs('reserveTokens', { amount })).reservation_id,
+      async reserve(amount) {
+        const { reservation_id, is_left_alone } = await callAs('reserveTokens', { amount })
+        return is_left_alone ? 'left alone' : reservation_id
+      },
       async settle({ reservationId, requestSha256, ...settled }) {
         await callAs(
           'settleTokens',

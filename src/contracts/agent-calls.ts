@@ -6,6 +6,7 @@ import * as z from 'zod'
 import { AGENT_LIMITS, ANALYST_FAILURES, TOOL_REFUSALS, type ToolRefusal } from './agent-tools.ts'
 import { ClaimId, Time } from './fields.ts'
 import { Id } from './ids.ts'
+import { MODEL_OUTCOMES } from './model-port.ts'
 import { TERMINAL_CODES } from './outcomes.ts'
 
 /**
@@ -88,18 +89,23 @@ export const AGENT_CALLS = {
     }),
     output: Answer,
   }),
-  /** Before every request to a model. Null: there is not so much left today. */
+  /** Before every request to a model. Null: there is not so much left today, or the model is left alone. */
   reserveTokens: agentCall({
     as: 'run',
     input: z.object({ amount: z.int().min(1).max(100_000_000) }),
-    output: z.object({ reservation_id: z.string().nullable() }),
+    output: z.object({
+      reservation_id: z.string().nullable(),
+      /** Nothing may be sent to the model now, because its provider is down. */
+      is_left_alone: z.boolean(),
+    }),
   }),
   /** What the request really used, null if nobody knows; and what the model said, for the transcript. */
   settleTokens: agentCall({
     as: 'run',
     input: z.object({
       reservation_id: Id('tkr'),
-      tokens: z.int().min(0).max(1_000_000_000).nullable(),
+      tokens: z.int().min(0).max(10_000_000_000_000).nullable(),
+      outcome: z.enum(MODEL_OUTCOMES),
       ms: z.int().min(0).max(3_600_000),
       said: z.string().max(AGENT_LIMITS.saidCharacters),
       /** Of what the model was asked, which is too long to be sent along. */

@@ -249,6 +249,10 @@ export const AGENT_TOOLS = {
             .object({ approved: z.boolean(), note: z.string() })
             .nullable()
             .describe('What a person wrote when they decided on its last proposal.'),
+          fix: z
+            .object({ deployed_at: Time, text: z.string(), came_back_at: Time.nullable() })
+            .nullable()
+            .describe('What became of its error after its last proposal was deployed.'),
         }),
       ),
       truncated: Truncated,
@@ -372,6 +376,7 @@ export const ANALYST_FAILURES = [
   'MODEL_RATE_LIMITED',
   'MODEL_UNAVAILABLE',
   'MODEL_TIMEOUT',
+  'MODEL_OUTAGE',
   'MODEL_INVALID_ANSWER',
   'RUNNER_STOPPED',
   'UNEXPECTED',

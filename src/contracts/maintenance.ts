@@ -231,6 +231,9 @@ export const showMaintenanceUsage = reading({
       allowance: z.int(),
       spent: z.int().describe('Including what a provider used beyond what it was allowed to.'),
       reserved: z.int(),
+      outage: z
+        .int()
+        .describe('Of what was spent: requests that a provider which was down failed to answer.'),
     }),
     days: z.array(z.object({ day: z.iso.date(), tokens: z.int() })).describe('The last 30, oldest first.'),
     runs: z.int().describe('Of the last 30 days, as all that follows.'),

@@ -52,6 +52,15 @@ export type ModelWire = (typeof MODEL_WIRES)[number]
 /** Why there is no turn. `isSent`: the provider may have worked on it, and its tokens count. */
 export type ModelFailureReason = 'refused' | 'rate_limited' | 'unavailable' | 'timeout' | 'invalid_answer'
 
+/** `outage`: a 5xx, no answer in time, or no connection. `refused`: anything else without a turn, which says nothing of the provider. */
+export const MODEL_OUTCOMES = ['answered', 'outage', 'refused'] as const
+export type ModelOutcome = (typeof MODEL_OUTCOMES)[number]
+
+export const outcomeOfAnswer = (answer: ModelAnswer): ModelOutcome => {
+  if (answer.kind === 'turn') return 'answered'
+  return answer.reason === 'unavailable' || answer.reason === 'timeout' ? 'outage' : 'refused'
+}
+
 /** As it can be handed on between processes. */
 export type ModelAnswer =
   | { readonly kind: 'turn'; readonly turn: ModelTurn }

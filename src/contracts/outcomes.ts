@@ -92,6 +92,7 @@ export function outcomeOf(code: string, model?: string): KnownOutcome {
 /** Why a run ended as it did, where its code alone does not say it. */
 export const RUN_REASONS = {
   ANOTHER_RUN: 'Another run held the app',
+  COOLING_DOWN: 'Another model was chosen while it waited, whose last run was too short ago',
   APP_SWITCHED_OFF: 'The maintenance agent was turned off for the app',
   ORGANIZATION_SWITCHED_OFF: 'The maintenance agent was turned off for the organization',
   NOT_STARTED: 'No agent runner started it within six hours',
@@ -112,6 +113,9 @@ export const RUN_REASONS = {
   MODEL_RATE_LIMITED: 'The provider had no capacity',
   MODEL_UNAVAILABLE: 'The provider could not be reached',
   MODEL_TIMEOUT: 'The provider did not answer in time',
+  MODEL_OUTAGE: 'The provider of the model is down; it is left alone for half an hour',
+  OUTAGE_USED_ALLOWANCE:
+    'The organization’s tokens of the day are used up, some of them by an outage of the provider',
   MODEL_INVALID_ANSWER: 'The provider’s answer could not be read',
   NO_SOURCE: 'The app has no source',
   UNEXPECTED: 'An unexpected error; the log has its cause',

@@ -103,6 +103,24 @@ const Proposal = z.object({
     .nullable(),
   deployment_id: z.string().nullable(),
   undone_by: z.string().nullable().describe('The revision whose push has undone its change.'),
+  effect: z
+    .object({
+      deployed_at: Time,
+      measured_at: Time,
+      errors_before: z.int().describe('Of its error, in the day before the deployment.'),
+      hours_before: z.int().describe('From the first of them to the deployment.'),
+      lines_before: z.int().describe('All lines of that day.'),
+      errors_since: z.int(),
+      lines_since: z.int(),
+      came_back_at: Time.nullable().describe(
+        'The hour in which its error was logged again, within seven days.',
+      ),
+      text: z.string().describe('The same in a sentence.'),
+    })
+    .nullable()
+    .describe(
+      'What became of its error; null: it was not deployed, or cites no log line that was still there.',
+    ),
   created_at: Time,
   decision: Decision,
 })
@@ -128,6 +146,11 @@ const ProposalDetails = Proposal.extend({
     )
     .nullable()
     .describe(hidden),
+  effect_hours: z
+    .array(z.object({ at: Time, errors: z.int(), lines: z.int() }))
+    .describe(
+      'By hour, from a day before the deployment to seven days after it; hours without lines are left out.',
+    ),
   undone: z.boolean().describe('It was approved, and a push has undone its change.'),
   flags: z.array(Flag).nullable().describe(`What a reviewer should look at; ${hidden}`),
   evidence: z.array(
@@ -166,7 +189,7 @@ export const listProposals = reading({
     path: 'apps proposals list',
     summary: 'List the changes that the maintenance agent proposed for an app',
     table:
-      'PROPOSAL=id, state, YOU MAY=decision.can:granted, FILES=files_changed, LINES=+{added_lines} -{removed_lines}, created_at, title',
+      'PROPOSAL=id, state, YOU MAY=decision.can:granted, FILES=files_changed, LINES=+{added_lines} -{removed_lines}, created_at, FIX=effect.text, title',
     listedBy: 'apps list',
     examples: ['svc apps proposals list shop', 'svc apps proposals list shop --state ready --json'],
   },

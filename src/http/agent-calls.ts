@@ -55,7 +55,11 @@ const HANDLERS: Handlers = {
     const answered = await callTool({ ...deps, signal }, run, input)
     return answered.kind === 'result' ? answered : { ...answered, problems: [...answered.problems] }
   },
-  reserveTokens: async (deps, { amount }, run) => ({ reservation_id: await reserveTurn(deps, run, amount) }),
+  reserveTokens: async (deps, { amount }, run) => {
+    const reserved = await reserveTurn(deps, run, amount)
+    const isLeftAlone = reserved === 'left alone'
+    return { reservation_id: isLeftAlone ? null : reserved, is_left_alone: isLeftAlone }
+  },
   settleTokens: async (deps, { reservation_id, request_sha256, ...settled }, run) => {
     const turn = { reservationId: reservation_id, requestSha256: request_sha256, ...settled }
     await settleTurn(deps, run, turn)

@@ -19,6 +19,7 @@ import {
   type SweepDeliveriesDeps,
 } from '../cores/notifications/index.ts'
 import { sweepInvitations } from '../cores/organizations/index.ts'
+import { measureFixes } from '../cores/proposals/index.ts'
 import { sweepRevisions, type SourceLimits } from '../cores/revisions/index.ts'
 import { sweepPipelineRuns } from '../cores/pipelines/index.ts'
 import { keepMonths } from '../cores/partitions.ts'
@@ -74,6 +75,12 @@ export const jobTable = (deps: JobDeps): readonly Job[] => [
     everySeconds: DAY,
     leaseSeconds: HOUR,
     run: () => sweepPipelineRuns(deps),
+  },
+  {
+    name: 'measure fixes',
+    everySeconds: 5 * MINUTE,
+    leaseSeconds: 10 * MINUTE,
+    run: (stopping) => measureFixes(deps, stopping),
   },
   {
     name: 'sweep maintenance',

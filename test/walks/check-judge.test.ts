@@ -48,7 +48,14 @@ async function judge(
       clock: () => system.clock.now(),
       ask: (request, signal) => answerOfModel(settings, request, { fetch: globalThis.fetch, signal }),
     },
-    { orgId: org, checkId: unique('chk'), question, maxTokens, tokenAllowance: allowance },
+    {
+      orgId: org,
+      checkId: unique('chk'),
+      model: unique('model'),
+      question,
+      maxTokens,
+      tokenAllowance: allowance,
+    },
     evidence,
   )
   await server.stop()

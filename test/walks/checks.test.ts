@@ -63,7 +63,7 @@ const probeHttp: HttpProbe = async (request) => {
 const judging = new Map<string, ModelAnswer>()
 const questions: ModelRequest[] = []
 const judge: JudgePort = {
-  settingsOf: async (orgId) => (judging.has(orgId) ? { tokenAllowance: 100_000 } : null),
+  settingsOf: async (orgId) => (judging.has(orgId) ? { model: 'sonnet', tokenAllowance: 100_000 } : null),
   ask: async (orgId, request) => {
     questions.push(request)
     return judging.get(orgId)!

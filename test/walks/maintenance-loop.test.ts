@@ -6,7 +6,8 @@ import { AGENT_LIMITS, type ToolOutput } from '../../src/contracts/agent-tools.t
 import { createCheck } from '../../src/contracts/checks.ts'
 import { createDeployment } from '../../src/contracts/deployments.ts'
 import { listLogGroups, listLogs } from '../../src/contracts/logs.ts'
-import { showRunStep, updateAppMaintenance } from '../../src/contracts/maintenance.ts'
+import { showMaintenanceUsage, showRunStep, updateAppMaintenance } from '../../src/contracts/maintenance.ts'
+import type { ModelAnswer } from '../../src/contracts/model-port.ts'
 import { approveProposal, denyProposal, retryProposal, showProposal } from '../../src/contracts/proposals.ts'
 import { listRevisions } from '../../src/contracts/revisions.ts'
 import { readTokenPool } from '../../src/cores/token-pool/index.ts'
@@ -251,6 +252,70 @@ describe('a run', () => {
     const { run } = await play(app, ...turns)
     expect(run).toMatchObject({ terminal_code: code, reason })
     expect(await poolOf(app)).toMatchObject({ reserved: 0 })
+  })
+
+  test('whose provider is down costs a tenth of the day at most, and leaves the model alone for half an hour', async () => {
+    const app = await makeMaintainedApp(system, { allowance: 50_000 })
+    const down: ModelAnswer = { kind: 'failed', reason: 'unavailable', isSent: true }
+    let asked = 0
+    const playDown = async ({ start, show }: MaintainedApp) => {
+      const executionId = await start()
+      await runScript(system, () => {
+        asked += 1
+        return down
+      })
+      return show(executionId)
+    }
+    expect(await playDown(app)).toMatchObject({ outcome: 'agent_error', reason: 'MODEL_OUTAGE' })
+    expect(asked).toBe(2)
+    const pool = await poolOf(app)
+    expect(pool).toMatchObject({ reserved: 0, spent: 0, outage: 5_000 })
+    // Asked for nothing, and named all the same.
+    expect(await playDown(app)).toMatchObject({ reason: 'MODEL_OUTAGE', tokens: 0 })
+    expect(asked).toBe(2)
+    // Another organization asks, until it has seen it fail itself; from then on everybody leaves it alone.
+    const other = await makeMaintainedApp(system)
+    const third = await makeMaintainedApp(system)
+    expect(await playDown(other)).toMatchObject({ reason: 'MODEL_OUTAGE' })
+    expect(asked).toBe(4)
+    // One request looks whether it answers again.
+    expect(await playDown(third)).toMatchObject({ reason: 'MODEL_OUTAGE' })
+    expect(asked).toBe(5)
+    expect(await playDown(third)).toMatchObject({ reason: 'MODEL_OUTAGE' })
+    expect(asked).toBe(5)
+    // It answers whoever asks next, and then everybody may ask.
+    system.clock.advance(6 * 60_000)
+    expect((await play(third, [...LOOK, READ_ERRORS, FINISH])).run).toMatchObject({
+      outcome: 'found_nothing',
+    })
+    expect((await play(app, [...LOOK, READ_ERRORS, FINISH])).run).toMatchObject({ outcome: 'found_nothing' })
+  })
+
+  test('without tokens after an outage is no success', async () => {
+    const app = await makeMaintainedApp(system, { allowance: 30_000 })
+    const executionId = await app.start()
+    let asked = 0
+    await runScript(system, () => {
+      asked += 1
+      if (asked === 1) return { kind: 'failed', reason: 'timeout', isSent: true }
+      return turnOf(LOOK, 9_000)
+    })
+    expect(await app.show(executionId)).toMatchObject({
+      outcome: 'agent_error',
+      reason: 'OUTAGE_USED_ALLOWANCE',
+    })
+    const { today } = await app.call(showMaintenanceUsage, { org_id: app.org.id })
+    expect(today.outage).toBe(3_000)
+    expect(today.spent).toBeLessThanOrEqual(30_000)
+  })
+
+  test('whose provider reports usage beyond all sense is charged for it, and ends', async () => {
+    const app = await makeMaintainedApp(system)
+    const executionId = await app.start()
+    await runScript(system, () => turnOf(LOOK, 1_000_000_000_000))
+    expect(await app.show(executionId)).toMatchObject({ reason: 'RUN_CEILING', tokens: 1_000_000_000_000 })
+    expect((await poolOf(app)).overage).toBeGreaterThan(999_000_000_000)
+    expect((await play(app, [...LOOK, FINISH])).run).toMatchObject({ reason: 'ALLOWANCE_USED' })
   })
 
   test('never spends more than the day has, and says so', async () => {

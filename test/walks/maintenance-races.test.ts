@@ -147,7 +147,7 @@ test('300 reservations at once never exceed the allowance, and what is settled b
   await by(startMaintenanceRun, { alias: app.alias })
   const run = await claimNextRun(system)
   const reserved = (await times(300, () => reserveRunTokens(storageOf(system), run, 70))).filter(
-    (id) => id !== undefined,
+    (id) => id !== null,
   )
   expect(reserved).toHaveLength(Math.floor(10_000 / 70))
   await Promise.all(reserved.map((id) => settleRunTokens(system.db, run, id, 30)))

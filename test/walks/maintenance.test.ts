@@ -411,6 +411,23 @@ describe('runs that people start', () => {
     expect(await start()).toMatchObject({ status: 'queued' })
   })
 
+  test('of a model that is chosen again while another one waits, count as of that model', async () => {
+    const { org, app, by } = await maintained()
+    const choose = (model: string) => by(updateMaintenanceSettings, { org_id: org.id, model })
+    const start = () => by(startMaintenanceRun, { alias: app.alias })
+    await choose('rules')
+    await start()
+    await endAs(system, await claimNextRun(system), 'found_nothing')
+    await choose('sonnet')
+    const { execution_id } = await start()
+    await choose('rules')
+    expect(await by(showMaintenanceRun, { alias: app.alias, execution_id })).toMatchObject({
+      outcome: 'skipped',
+      reason: 'COOLING_DOWN',
+    })
+    await expect(start()).rejects.toMatchObject({ code: 'CONFLICT' })
+  })
+
   test('waiting for a run answers when its status has changed', async () => {
     const { app, by } = await maintained()
     const { execution_id } = await by(startMaintenanceRun, { alias: app.alias })
@@ -698,7 +715,7 @@ test('usage is that of today and of 30 days, of one’s own organization', async
   await by(startMaintenanceRun, { alias: app.alias })
   const run = await claimNextRun(system)
   const first = await reserveRunTokens(storageOf(system), run, 600)
-  expect(await reserveRunTokens(storageOf(system), run, 600)).toBeUndefined()
+  expect(await reserveRunTokens(storageOf(system), run, 600)).toBeNull()
   // Another run's reservation is not this one's to settle.
   expect(await settleRunTokens(system.db, { ...run, executionId: makeId('exec', 0) }, first!, 1)).toBe(false)
   expect(await settleRunTokens(system.db, run, first!, 250)).toBe(true)

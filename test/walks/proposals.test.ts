@@ -1,4 +1,5 @@
 /** Proposals of the maintenance agent: what it may propose, who decides, and what becomes of it. */
+import { randomUUID } from 'node:crypto'
 import { and, count, eq, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test, vi } from 'vitest'
 import {
@@ -18,6 +19,7 @@ import { ToolRefused, type Edit } from '../../src/contracts/agent-tools.ts'
 import { setAppMember } from '../../src/contracts/apps.ts'
 import * as deploy from '../../src/contracts/deployments.ts'
 import { ServiceError } from '../../src/contracts/errors.ts'
+import { listLogs, pushLogs } from '../../src/contracts/logs.ts'
 import {
   showAppMaintenance,
   showMaintenanceSettings,
@@ -41,6 +43,7 @@ import { startSupportSession } from '../../src/contracts/support.ts'
 import { priorFindings } from '../../src/cores/agent-tools/prior-findings.ts'
 import { Fenced, sweepMaintenance, type RunKey } from '../../src/cores/maintenance/index.ts'
 import { shipOutbox } from '../../src/cores/outbox.ts'
+import { measureFixes } from '../../src/cores/proposals/index.ts'
 import { sweepRevisions } from '../../src/cores/revisions/index.ts'
 import { actorOf, signActor } from '../support/actor.ts'
 import { makeApiToken, makeMember, makeOrganization, type Org, type Person } from '../support/make.ts'
@@ -886,4 +889,111 @@ test('retention keeps the revisions of a proposal that may be deployed', async (
   await system.db.delete(proposals).where(eq(proposals.id, id))
   await sweepRevisions(limits)
   expect(await kept()).not.toContain(new_revision_id)
+})
+
+describe('whether a deployed fix worked', () => {
+  const HOUR_MS = 3_600_000
+  const log = (count: number, message: string, hoursFromNow: number, by = owner, to = alias) => {
+    const time = new Date(system.clock.now().getTime() + hoursFromNow * HOUR_MS).toISOString()
+    const lines = Array.from({ length: count }, () => JSON.stringify({ time, level: 'error', message }))
+    return by(pushLogs, { alias: to, body: Buffer.from(lines.join('\n')) })
+  }
+  const measure = () => measureFixes(storageOf(system))
+
+  /** A proposal that cites the error, approved and deployed now. */
+  async function deployed(): Promise<string> {
+    const { lines } = await owner(listLogs, { alias, text: 'sum failed' })
+    const run = await startRun(system, owner, alias)
+    const source = linesRead('src/sum.js', SUM.replace(/\n$/, ''))
+    const cited = logRead(lines[0]!.id, lines[0]!.text)
+    await read(agent, run, source, cited)
+    const made = await propose(agent, run, { evidence: [source.ref, cited.ref], edits: [REPAIR] })
+    await endAs(system, run, 'proposed', { proposalId: made.proposal_id })
+    const { deployment_id } = await approve(made.proposal_id)
+    const claimed = await owner(deploy.claimDeployment, {
+      alias,
+      runner: 'r',
+      wait_seconds: 0,
+      claim_id: randomUUID(),
+    })
+    await owner(deploy.finishDeployment, {
+      alias,
+      deployment_id: deployment_id!,
+      fence: claimed.fence!,
+      exit_code: 0,
+    })
+    return made.proposal_id
+  }
+
+  test('is told by how often its error was logged before and since, beside all lines', async () => {
+    await log(17, 'sum failed: price is missing', -2)
+    await log(30, 'order refused', -1)
+    const id = await deployed()
+    expect((await show(id)).effect).toBeNull()
+    await measure()
+    expect((await show(id)).effect).toMatchObject({
+      text: '17 in 2 hours before, 0 of 0 lines since',
+      came_back_at: null,
+    })
+    system.clock.advance(3 * HOUR_MS)
+    await log(1_200, 'order refused', -1)
+    // Of another organization, with the same words.
+    const { alias: otherAlias } = await makeMaintainedApp(other!)
+    await log(5, 'sum failed: price is missing', -1, other!.owner.call, otherAlias)
+    await measure()
+    const { effect, effect_hours } = await show(id)
+    expect(effect).toMatchObject({
+      errors_before: 17,
+      hours_before: 2,
+      lines_before: 47,
+      errors_since: 0,
+      lines_since: 1_200,
+      text: '17 in 2 hours before, 0 of 1,200 lines since',
+    })
+    expect(effect_hours.map(({ errors, lines }) => [errors, lines])).toEqual([
+      [17, 17],
+      [0, 30],
+      [0, 1_200],
+    ])
+    // Looked at again, nothing is counted twice.
+    await measure()
+    expect((await show(id)).effect).toMatchObject({ lines_since: 1_200 })
+    const listed = await owner(listProposals, { alias })
+    expect(listed.proposals.find((one) => one.id === id)!.effect!.text).toBe(effect!.text)
+  })
+
+  test('and turns to "came back", which opens its finding and is told to the next run', async () => {
+    await log(4, 'sum failed: price is missing', -1)
+    const id = await deployed()
+    const { fingerprint } = await show(id)
+    const found = async () =>
+      (await owner(listFindings, { alias })).findings.find((one) => one.fingerprint === fingerprint)!
+    await measure()
+    expect((await found()).state).toBe('resolved')
+    system.clock.advance(30 * HOUR_MS)
+    await log(3, 'sum failed: price is missing', -0.5)
+    await measure()
+    expect((await show(id)).effect).toMatchObject({
+      came_back_at: expect.any(String),
+      text: 'Came back: 4 in an hour before, 3 of 3 lines since',
+    })
+    expect((await found()).state).toBe('open')
+    const run = await startRun(system, owner, alias)
+    const { result } = await priorFindings(agent as never, run as never, {})
+    expect(result.findings.find((one) => one.fingerprint === fingerprint)!.fix).toMatchObject({
+      came_back_at: expect.any(String),
+    })
+    await endAs(system, run, 'found_nothing')
+  })
+
+  test('is looked at for seven days', async () => {
+    await log(4, 'sum failed: price is missing', -1)
+    const id = await deployed()
+    await measure()
+    system.clock.advance(8 * 24 * HOUR_MS)
+    await log(3, 'sum failed: price is missing', -0.5)
+    await measure()
+    await measure()
+    expect((await show(id)).effect).toMatchObject({ errors_since: 0, came_back_at: null })
+  })
 })

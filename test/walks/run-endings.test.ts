@@ -151,7 +151,13 @@ describe('a call costs', () => {
     const call = toolHost(system)
     const statements = await statementsDuring(system.db, async () => {
       const { reservation_id } = await call('reserveTokens', { amount: 700 }, as)
-      const settled = { reservation_id: reservation_id!, tokens: null, ms: 5, said: 'x' }
+      const settled = {
+        reservation_id: reservation_id!,
+        tokens: null,
+        outcome: 'answered' as const,
+        ms: 5,
+        said: 'x',
+      }
       await call('settleTokens', { ...settled, request_sha256: sha256('asked') }, as)
     })
     expect(statements).toHaveLength(2)
@@ -172,6 +178,7 @@ describe('a call costs', () => {
       const settled = {
         reservation_id: reservation_id!,
         tokens: 10,
+        outcome: 'answered' as const,
         ms: 1,
         said: '',
         request_sha256: sha256(''),
@@ -244,7 +251,13 @@ describe('the cool-down', () => {
       if (tokens > 0) {
         const as = { token: run.identity }
         const { reservation_id } = await toolHost(system)('reserveTokens', { amount: tokens }, as)
-        const settled = { reservation_id: reservation_id!, tokens, ms: 1, said: '' }
+        const settled = {
+          reservation_id: reservation_id!,
+          tokens,
+          outcome: 'answered' as const,
+          ms: 1,
+          said: '',
+        }
         await toolHost(system)('settleTokens', { ...settled, request_sha256: sha256('') }, as)
       }
       await endAs(system, key, ending.code, ending)

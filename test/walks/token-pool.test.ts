@@ -55,6 +55,18 @@ test('an answer frees what it did not use, and is booked once', async () => {
   expect(await read()).toMatchObject({ reserved: 0, spent: 120, overage: 0 })
 })
 
+test('an outage is booked apart, and takes a tenth of the allowance at most', async () => {
+  const { reserve, read } = await pool()
+  await settleTokens(system.db, (await reserve(80))!, null, true)
+  await settleTokens(system.db, (await reserve(300))!, 0, true)
+  expect(await read()).toMatchObject({ reserved: 0, spent: 0, outage: 80 })
+  await settleTokens(system.db, (await reserve(500))!, null, true)
+  expect(await read()).toMatchObject({ reserved: 0, spent: 0, outage: 100 })
+  // It counts all the same: whoever was down may send a bill.
+  expect(await reserve(901)).toBeUndefined()
+  expect(await reserve(900)).toBeDefined()
+})
+
 test('usage that nobody told counts in full, and more than reserved is booked apart', async () => {
   const { reserve, read } = await pool()
   await settleTokens(system.db, (await reserve(300))!, null)

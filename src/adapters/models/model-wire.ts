@@ -62,10 +62,14 @@ export function tokensIn(
   return asked > 0 && output >= 0 ? asked + output : null
 }
 
+const USAGE_MAX = 1_000_000_000_000
+
 /** NaN: it says nothing that could be counted. */
 function countIn(usage: unknown, name: string): number {
   const value = member(usage, name)
-  return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : Number.NaN
+  const isCount = typeof value === 'number' && value >= 0 && (Number.isInteger(value) || value === Infinity)
+  // Beyond all sense, and charged all the same.
+  return isCount ? Math.min(value, USAGE_MAX) : Number.NaN
 }
 
 /** Arguments that a provider sends as an object are written out again, so that all wires answer alike. */

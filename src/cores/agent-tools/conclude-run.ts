@@ -7,9 +7,10 @@ import { and, eq, gt, isNotNull } from '../../../db/drizzle.ts'
 import { runSteps } from '../../../db/schema.ts'
 import type { AnalystEnding } from '../../contracts/agent-tools.ts'
 import type { TerminalCode } from '../../contracts/outcomes.ts'
-import type { Storage } from '../dependencies.ts'
+import type { Clock, Storage } from '../dependencies.ts'
 import { readConclusion, resolveGone, type Conclusion } from '../findings/index.ts'
 import { endRun, STOPPED_STEP, type RunEnding, type RunKey } from '../maintenance/index.ts'
+import { readTokenPool } from '../token-pool/index.ts'
 import { withTransaction } from '../transaction.ts'
 import { lastStopped } from './record-step.ts'
 import { unreadErrors } from './unread-errors.ts'
@@ -27,17 +28,20 @@ export const concludeRun = (
       const conclusion = await readConclusion(tx, key)
       return isToRunAgain(ending, conclusion) && !(await wasStopped(tx, key))
         ? 'again'
-        : unlessUnread(tx, key, endingOf(ending, conclusion, await readSteps(tx, key)))
+        : honest(tx, clock, key, endingOf(ending, conclusion, await readSteps(tx, key)))
     })
     if (ended) await resolveGone(tx, ended)
     return ended?.terminalCode ?? null
   })
 
-/** What was not read may be broken, also where other things are known. */
-const unlessUnread = async (tx: Transaction, key: StartedRun, ending: RunEnding): Promise<RunEnding> =>
-  ending.code === 'found_nothing' && (await unreadErrors(tx, key)).length > 0
-    ? { code: 'agent_error', reason: 'ERRORS_NOT_READ' }
-    : ending
+/** What was not read may be broken, also where other things are known; and a day without tokens after an outage is no success. */
+async function honest(tx: Transaction, clock: Clock, key: StartedRun, ending: RunEnding): Promise<RunEnding> {
+  if (ending.code === 'found_nothing' && (await unreadErrors(tx, key)).length > 0)
+    return { code: 'agent_error', reason: 'ERRORS_NOT_READ' }
+  if (ending.code !== 'budget_exhausted' || ending.reason !== 'ALLOWANCE_USED') return ending
+  const { outage } = await readTokenPool(tx, { orgId: key.orgId, now: clock(), allowance: 0 })
+  return outage > 0 ? { code: 'agent_error', reason: 'OUTAGE_USED_ALLOWANCE' } : ending
+}
 
 /** A roll-out at night is no failure of the app's: another agent runner does it from the start. */
 const isToRunAgain = (ending: AnalystEnding, { proposal, finding, known }: Conclusion): boolean =>

@@ -1,21 +1,23 @@
 /** A question to the model: tokens before it is sent, and what it used and said after. */
 import { requireHeld, reserveRunTokens, settleRunTokens, type RunKey } from '../maintenance/index.ts'
+import type { ModelOutcome } from '../../contracts/model-port.ts'
 import type { Storage } from '../dependencies.ts'
 import { digestOf, isTaken, sealStep, type StepDeps } from './record-step.ts'
 import { requireInTime } from './require-run.ts'
 
 export async function reserveTurn(
   deps: Storage,
-  run: RunKey & { readonly startedAt: Date },
+  run: RunKey & { readonly startedAt: Date; readonly model: string },
   amount: number,
-): Promise<string | null> {
+): Promise<string | 'left alone' | null> {
   requireInTime(deps.clock, run)
-  return (await reserveRunTokens(deps, run, amount)) ?? null
+  return reserveRunTokens(deps, run, amount)
 }
 
 type Settled = {
   readonly reservationId: string
   readonly tokens: number | null
+  readonly outcome: ModelOutcome
   readonly ms: number
   readonly said: string
   readonly requestSha256: string
@@ -24,13 +26,13 @@ type Settled = {
 /** What was used is settled also for a run that is over; its transcript ends with it. */
 export async function settleTurn(
   { db, clock, dataKeys }: Storage & StepDeps,
-  key: RunKey,
-  { reservationId, tokens, ms, said, requestSha256 }: Settled,
+  key: RunKey & { readonly model: string },
+  { reservationId, tokens, outcome, ms, said, requestSha256 }: Settled,
 ): Promise<void> {
   const digests = { requestSha256, resultSha256: digestOf(said) }
   // What was asked is as long as the whole conversation: its digest stands for it.
   const sealed = sealStep(dataKeys, key, { ...digests, request: reservationId, answer: said })
-  const step = { ...digests, sealed, ms, at: clock() }
+  const step = { ...digests, sealed, ms, at: clock(), model: key.model, outcome }
   const isSettled = await withFreeNumber(() => settleRunTokens(db, key, reservationId, tokens, step))
   // Repeated, or of another run: there is nothing to record.
   if (!isSettled) await requireHeld(db, key)

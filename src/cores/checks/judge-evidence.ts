@@ -3,9 +3,14 @@
  * settled after it. What the model says beside its verdict is neither kept nor shown.
  */
 import type { Handle } from '../../../db/connect.ts'
-import type { ModelAnswer, ModelRequest, ModelTurn } from '../../contracts/model-port.ts'
+import {
+  outcomeOfAnswer,
+  type ModelAnswer,
+  type ModelRequest,
+  type ModelTurn,
+} from '../../contracts/model-port.ts'
 import type { Clock } from '../dependencies.ts'
-import { markSent, reserveTokens, settleTokens } from '../token-pool/index.ts'
+import { isLeftAlone, markSent, noteOutcome, reserveTokens, settleTokens } from '../token-pool/index.ts'
 import { outputTokens, questionFits } from './judge-budget.ts'
 import { measured, type Measurement } from './measurement.ts'
 import { VERDICT_TOOL, verdictOf } from './verdict.ts'
@@ -13,6 +18,7 @@ import { VERDICT_TOOL, verdictOf } from './verdict.ts'
 export type Question = {
   readonly orgId: string
   readonly checkId: string
+  readonly model: string
   readonly question: string
   readonly maxTokens: number
   readonly tokenAllowance: number
@@ -39,11 +45,13 @@ Answer by calling the tool "verdict" exactly once: "pass" if the evidence shows 
 
 export async function judgeEvidence(
   { db, clock, ask }: Deps,
-  { orgId, checkId, question, maxTokens, tokenAllowance }: Question,
+  { orgId, checkId, model, question, maxTokens, tokenAllowance }: Question,
   evidence: Evidence,
 ): Promise<Measurement> {
   // Asked all the same, it would use more than is reserved for it.
   if (!questionFits({ question, maxTokens })) return measured('indeterminate', 'token_limit')
+  if (await isLeftAlone({ db, clock }, { orgId, model, now: clock() }))
+    return measured('error', 'model_unavailable')
   const reservation = await reserveTokens(db, {
     orgId,
     amount: maxTokens,
@@ -61,7 +69,9 @@ export async function judgeEvidence(
     // How far it got is not known, so it counts in full.
     (): ModelAnswer => ({ kind: 'failed', reason: 'unavailable', isSent: true }),
   )
-  await settleTokens(db, reservation, tokensOf(answer))
+  const outcome = outcomeOfAnswer(answer)
+  await settleTokens(db, reservation, tokensOf(answer), outcome === 'outage')
+  await noteOutcome(db, { orgId, model, now: clock() }, outcome)
   if (answer.kind === 'failed') return measured('error', FAILURES[answer.reason])
   return measurementOf(answer.turn, evidence)
 }

@@ -15,6 +15,7 @@ export type JudgePort = {
 }
 
 export type JudgeSettings = {
+  readonly model: string
   /** Tokens that the organization may use in a day, for everything. */
   readonly tokenAllowance: number
 }

@@ -28,7 +28,7 @@ export async function measureJudge(
   )
   return judgeEvidence(
     { db, clock, ask: (request, signal) => judge.ask(orgId, request, signal) },
-    { orgId, checkId: id, question, maxTokens, tokenAllowance: settings.tokenAllowance },
+    { orgId, checkId: id, question, maxTokens, ...settings },
     evidence,
   )
 }

@@ -1,4 +1,5 @@
 /** What the logs core exports. */
+export { countByHour, findLoggedError } from './count-by-hour.ts'
 export { findNewestLines } from './list-logs.ts'
 export { findUnreadErrors, findWorstGroups } from './list-log-groups.ts'
 export { sweepLogs, type SweepLogsDeps } from './sweep-logs.ts'

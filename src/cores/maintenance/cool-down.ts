@@ -13,8 +13,18 @@ const COMPLETED = TERMINAL_CODES.filter((code) => outcomeOf(code).event?.endsWit
 const HAS_SPENT = and(
   inArray(maintenanceRuns.terminalCode, ['agent_error', 'lease_lost']),
   gt(maintenanceRuns.tokens, 0),
-  // An agent runner that was stopped or lost is nothing that people can help.
-  or(isNull(maintenanceRuns.reason), not(inArray(maintenanceRuns.reason, ['RUNNER_LOST', 'RUNNER_STOPPED']))),
+  // An agent runner that was stopped or lost, or a provider that is down, is nothing that people can help.
+  or(
+    isNull(maintenanceRuns.reason),
+    not(
+      inArray(maintenanceRuns.reason, [
+        'RUNNER_LOST',
+        'RUNNER_STOPPED',
+        'MODEL_OUTAGE',
+        'OUTAGE_USED_ALLOWANCE',
+      ]),
+    ),
+  ),
 )
 
 const HOUR_MS = 60 * 60 * 1000

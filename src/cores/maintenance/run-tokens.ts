@@ -4,20 +4,44 @@ import { and, eq, inArray, sql } from '../../../db/drizzle.ts'
 import { tokenReservations } from '../../../db/schema.ts'
 import { AGENT_LIMITS } from '../../contracts/agent-tools.ts'
 import { MAINTENANCE } from '../../contracts/limits.ts'
+import type { ModelOutcome } from '../../contracts/model-port.ts'
 import type { Storage } from '../dependencies.ts'
-import { closeReservations, reservationParts, settlementParts } from '../token-pool/index.ts'
+import {
+  closeReservations,
+  outageState,
+  outcomeNote,
+  reservationParts,
+  settlementParts,
+  takeProbe,
+} from '../token-pool/index.ts'
 import { Fenced, heldLease, type RunKey } from './lease.ts'
 
 /** Closed by the end of the run at the latest; this is for what outlives even that. */
 const RESERVATION_SECONDS = 2 * AGENT_LIMITS.seconds
 
-/** Undefined: there is not so much left today. One statement, with the lease and the allowance of this moment. */
+/** Null: there is not so much left today. */
 export async function reserveRunTokens(
-  { db, clock }: Storage,
-  run: RunKey,
+  deps: Storage,
+  run: RunOfModel,
   amount: number,
-): Promise<string | undefined> {
-  const { orgId, executionId } = run
+): Promise<string | 'left alone' | null> {
+  const first = await reserve(deps, run, amount, 'everybody')
+  if (first !== 'left alone by everybody') return first
+  if (!(await takeProbe(deps, run.model))) return 'left alone'
+  const probing = await reserve(deps, run, amount, 'own')
+  return probing === 'left alone by everybody' ? 'left alone' : probing
+}
+
+type RunOfModel = RunKey & { readonly model: string }
+
+/** One statement, with the lease, the allowance and what is known of the model at this moment. */
+async function reserve(
+  { db, clock }: Storage,
+  run: RunOfModel,
+  amount: number,
+  whose: 'own' | 'everybody',
+): Promise<string | 'left alone' | 'left alone by everybody' | null> {
+  const { orgId, executionId, model } = run
   const { id, pool, reservation } = reservationParts(
     {
       orgId,
@@ -27,18 +51,29 @@ export async function reserveRunTokens(
       now: clock(),
       leaseSeconds: RESERVATION_SECONDS,
     },
-    { state: 'sent', condition: sql`exists (select from held)` },
+    {
+      state: 'sent',
+      condition: sql`exists (select from held) and (select not own ${whose === 'own' ? sql`` : sql`and not everybody`} from outage)`,
+    },
   )
-  const [asked] = await db.execute<{ held: boolean; id: string | null }>(sql`
+  const [asked] = await db.execute<{
+    held: boolean
+    id: string | null
+    own: boolean
+    everybody: boolean
+  }>(sql`
     with held as (${heldLease(run)}),
+    outage as (${outageState({ orgId, model, now: clock() })}),
     allowed as (
       select coalesce((select token_allowance from maintenance_settings where org_id = ${orgId}),
         ${String(MAINTENANCE.tokenAllowance)}::bigint) as tokens
     ),
     pool as (${pool}), reservation as (${reservation})
-    select exists (select from held) as held, (select id from reservation) as id`)
+    select exists (select from held) as held, (select id from reservation) as id, own, everybody from outage`)
   if (!asked!.held) throw new Fenced()
-  return asked!.id === null ? undefined : id
+  if (asked!.id !== null) return id
+  if (asked!.own) return 'left alone'
+  return asked!.everybody && whose === 'everybody' ? 'left alone by everybody' : null
 }
 
 /** What the transcript keeps of a question to the model. */
@@ -48,10 +83,12 @@ export type AskedStep = {
   readonly sealed: string
   readonly ms: number
   readonly at: Date
+  readonly model: string
+  readonly outcome: ModelOutcome
 }
 
 /**
- * Null: nobody knows, and all that was reserved counts. What was used is settled also for a run that is over; its step is
+ * Null: nobody knows, and all that was reserved counts, unless the provider is down: then a part of the day at most. What was used is settled also for a run that is over; its step is
  * there only while it holds the app. One statement: neither is there without the other. False: it was closed already, or is
  * not the run's.
  */
@@ -67,7 +104,7 @@ export async function settleRunTokens(
   const { own, pool, closed } = settlementParts(
     { orgId, id },
     executionId,
-    actual,
+    { tokens: actual, isOutage: step?.outcome === 'outage' },
     sql`(select count(*) from held) >= 0`,
   )
   const settled = await db.execute(sql`
@@ -78,6 +115,7 @@ export async function settleRunTokens(
       where org_id = ${orgId} and id = ${executionId}
     )
     ${step ? sql`, step as (${stepInsert(run, step)})` : sql``}
+    ${step && step.outcome !== 'refused' ? sql`, noted as (${outcomeNote({ orgId, model: step.model, now: step.at }, step.outcome, sql`exists (select from closed)`)})` : sql``}
     select actual from closed`)
   return settled.length === 1
 }

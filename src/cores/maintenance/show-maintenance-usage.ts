@@ -21,13 +21,15 @@ export const showMaintenanceUsage: Verb<'showMaintenanceUsage'> = read(async ({ 
     readDecisions(db, orgId, since),
   ])
   const today = pools.get(dayOf(now))
-  const used = (day: string) => (pools.get(day)?.spent ?? 0) + (pools.get(day)?.overage ?? 0)
+  const outage = (day: string) => pools.get(day)?.outage ?? 0
+  const used = (day: string) => (pools.get(day)?.spent ?? 0) + (pools.get(day)?.overage ?? 0) + outage(day)
   return {
     today: {
       day: dayOf(now),
       allowance: settings.tokenAllowance,
       spent: used(dayOf(now)),
       reserved: today?.reserved ?? 0,
+      outage: outage(dayOf(now)),
     },
     days: days.map((day) => ({ day, tokens: used(day) })),
     runs: runs.n,

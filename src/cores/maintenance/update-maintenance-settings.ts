@@ -11,6 +11,7 @@ import type { Clock } from '../dependencies.ts'
 import { requireRole, type MemberPrincipal } from '../principal.ts'
 import { nextDueAt, problemsWithCron } from '../schedule.ts'
 import { write, type Verb } from '../verb.ts'
+import { manualRunFrom } from './cool-down.ts'
 import { recordRightsChange, turnAppsOff } from './maintenance-rights.ts'
 import { recordChange } from './record-change.ts'
 import { presentSettings } from './show-maintenance-settings.ts'
@@ -35,7 +36,7 @@ export const updateMaintenanceSettings: Verb<'updateMaintenanceSettings', WithMa
     await tx.update(maintenanceSettings).set(after).where(eq(maintenanceSettings.orgId, after.orgId))
     await notify(tx, 'schedules')
     if (before.enabled && !after.enabled) await turnAppsOff(tx, clock, after.orgId)
-    else if (after.model !== before.model) await changeWaiting(tx, after)
+    else if (after.model !== before.model) await changeWaiting(tx, after, now)
     await recordRightsChange(tx, before, after)
     await recordChanges(tx, clock, member, before, after)
     if (decidesRuns(before, after)) await recordChange(tx, clock, member, null)
@@ -119,12 +120,22 @@ function problemsWithSlots({ nightlyCron, timezone }: Settings, now: Date): stri
 }
 
 /** What waits is done by the model that is chosen now: the earlier one may cost more, or be gone. */
-async function changeWaiting(tx: Transaction, { orgId, model }: Settings): Promise<void> {
+async function changeWaiting(tx: Transaction, settings: Settings, now: Date): Promise<void> {
+  const { orgId, model } = settings
   if (model === null) return
-  await tx
+  const waiting = await tx
     .update(maintenanceRuns)
     .set({ model })
     .where(and(eq(maintenanceRuns.orgId, orgId), eq(maintenanceRuns.status, 'queued')))
+    .returning({ id: maintenanceRuns.id, appId: maintenanceRuns.appId, by: maintenanceRuns.requestedById })
+  // Started for another model, it would be one more of this one within its cool-down.
+  for (const { id, appId, by } of waiting) {
+    if (by === null || !(await manualRunFrom(tx, { orgId, id: appId }, settings, now))) continue
+    await tx
+      .update(maintenanceRuns)
+      .set({ status: 'ended', terminalCode: 'skipped', reason: 'COOLING_DOWN', endedAt: now })
+      .where(and(eq(maintenanceRuns.orgId, orgId), eq(maintenanceRuns.id, id)))
+  }
   await notify(tx, 'maintenance')
 }
 

@@ -1,4 +1,6 @@
 /** What the proposals core exports. */
+export { measureFixes } from './measure-fixes.ts'
+export { presentEffect } from './present-effect.ts'
 export { fitsGlob } from './path-globs.ts'
 export { proposeChange, type ProposalDeps } from './propose-change.ts'
 export { SECRET_FILES } from './secret-files.ts'

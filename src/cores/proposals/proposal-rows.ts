@@ -4,6 +4,7 @@ import { and, eq } from '../../../db/drizzle.ts'
 import { findings, proposals } from '../../../db/schema.ts'
 import { notFound } from '../../contracts/errors.ts'
 import type { FindingState } from '../../contracts/outcomes.ts'
+import { presentEffect } from './present-effect.ts'
 import { decisionFor, type Decidable, type Decider, type DecisionRules } from './decide.ts'
 
 export type Proposal = typeof proposals.$inferSelect
@@ -36,6 +37,7 @@ export const LISTED = {
   decisionNote: proposals.decisionNote,
   deploymentId: proposals.deploymentId,
   undoneBy: proposals.undoneBy,
+  effect: proposals.effect,
   createdAt: proposals.createdAt,
 }
 export type ListedProposal = Pick<Proposal, keyof typeof LISTED>
@@ -133,6 +135,7 @@ export function presentProposal(row: ListedProposal, { alias, who, readsSource, 
     decided: presentDecided(row),
     deployment_id: row.deploymentId,
     undone_by: row.undoneBy,
+    effect: presentEffect(row.effect),
     created_at: row.createdAt.toISOString(),
     decision: decisionFor(decidableOf(row), who, rules),
   }

@@ -3,6 +3,7 @@ import type { WithDirectory } from '../directory/index.ts'
 import { readEvidence } from '../findings/index.ts'
 import { read, type Verb } from '../verb.ts'
 import { diffFlags } from './diff-flags.ts'
+import { presentHours } from './present-effect.ts'
 import { viewProposals } from './proposal-access.ts'
 import { presentProposal, requireProposal, type Proposal } from './proposal-rows.ts'
 
@@ -20,6 +21,7 @@ export const showProposal: Verb<'showProposal', WithDirectory> = read(
       diff: readsSource ? proposal.diff : null,
       files: readsSource ? proposal.files.map(presentFile) : null,
       flags: readsSource ? diffFlags(proposal.diff, paths) : null,
+      effect_hours: presentHours(proposal.effect),
       undone: proposal.undoneBy !== null,
       evidence: (await readCited(db, proposal)).map(({ ref, kind, sha256 }) => ({
         ref: readsSource ? ref : null,

@@ -8,6 +8,7 @@ export type TokenPool = {
   readonly reserved: number
   readonly spent: number
   readonly overage: number
+  readonly outage: number
 }
 
 /** Days are those of UTC, whatever the organization's time zone: nobody gets a second allowance by moving. */
@@ -22,6 +23,6 @@ export async function readTokenPool(
     .from(tokenPools)
     .where(and(eq(tokenPools.orgId, orgId), eq(tokenPools.day, dayOf(now))))
   return pool
-    ? { allowance, reserved: pool.reserved, spent: pool.spent, overage: pool.overage }
-    : { allowance, reserved: 0, spent: 0, overage: 0 }
+    ? { allowance, reserved: pool.reserved, spent: pool.spent, overage: pool.overage, outage: pool.outage }
+    : { allowance, reserved: 0, spent: 0, overage: 0, outage: 0 }
 }

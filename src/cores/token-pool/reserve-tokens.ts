@@ -49,7 +49,7 @@ export function reservationParts(
       select ${orgId}, ${day}::date, ${allowed}, ${wanted} where ${condition} and ${wanted} <= ${allowed}
       on conflict (org_id, day) do update
         set allowance = excluded.allowance, reserved = ${tokenPools.reserved} + ${wanted}
-        where ${used} + ${tokenPools.overage} + ${wanted} <= excluded.allowance
+        where ${used} + ${tokenPools.overage} + ${tokenPools.outage} + ${wanted} <= excluded.allowance
       returning day`,
     reservation: sql`
       insert into ${tokenReservations} (org_id, id, day, purpose, amount, state, expires_at)

@@ -3,19 +3,30 @@ import type { Handle, Transaction } from '../../../db/connect.ts'
 import type { SQL } from 'drizzle-orm'
 import { and, eq, inArray, sql } from '../../../db/drizzle.ts'
 import { tokenPools, tokenReservations } from '../../../db/schema.ts'
-import { withTransaction } from '../transaction.ts'
 import type { Reservation } from './reserve-tokens.ts'
 
-/** Null: the provider did not say, and all that was reserved counts. False: somebody else closed it. */
-export const settleTokens = (
+/** What a request used. Null: the provider did not say, and all that was reserved counts. */
+type Used = {
+  readonly tokens: number | null
+  /** A provider that is down: booked apart, a tenth of the day's allowance at most. */
+  readonly isOutage: boolean
+}
+
+/** False: somebody else closed it. */
+export async function settleTokens(
   db: Handle,
-  { orgId, id }: Reservation,
-  actual: number | null,
-): Promise<boolean> =>
-  withTransaction(db, async (tx) => {
-    const own = and(eq(tokenReservations.orgId, orgId), eq(tokenReservations.id, id))
-    return (await close(tx, own, ({ amount }) => actual ?? amount)) === 1
-  })
+  reservation: Reservation,
+  tokens: Used['tokens'],
+  isOutage = false,
+): Promise<boolean> {
+  const { own, pool, closed } = settlementParts(reservation, null, { tokens, isOutage }, sql`true`)
+  const settled = await db.execute(sql`
+    with own as (${own}), pool as (${pool}), closed as (${closed}) select actual from closed`)
+  return settled.length === 1
+}
+
+/** Of the allowance of a day, for what a provider that is down may have used. */
+const OUTAGE_SHARE = 10
 
 /**
  * The same as parts of a statement that may do more, to be called `own`, `pool` and `closed`, which has the tokens that were
@@ -23,23 +34,31 @@ export const settleTokens = (
  */
 export function settlementParts(
   { orgId, id }: Reservation,
-  purpose: string,
-  actual: number | null,
+  /** Null: whatever it is for. */
+  purpose: string | null,
+  { tokens, isOutage }: Used,
   first: SQL,
 ): { own: SQL; pool: SQL; closed: SQL } {
-  const used = sql`coalesce(${actual === null ? null : String(actual)}::bigint, own.amount)`
+  const said = sql`coalesce(${tokens === null ? null : String(tokens)}::bigint, r.amount)`
+  const left = sql`greatest(p.allowance / ${sql.raw(String(OUTAGE_SHARE))} - p.outage, 0)`
   return {
     own: sql`
-      select id, day, amount from ${tokenReservations}
-      where org_id = ${orgId} and id = ${id} and purpose = ${purpose} and state in ('held', 'sent') and ${first}
+      select r.id, r.day, r.amount, ${isOutage ? sql`least(${said}, ${left})` : said} as used
+      from ${tokenReservations} r join ${tokenPools} p on p.org_id = r.org_id and p.day = r.day
+      where r.org_id = ${orgId} and r.id = ${id} and r.state in ('held', 'sent')
+        ${purpose === null ? sql`` : sql`and r.purpose = ${purpose}`} and ${first}
       for update`,
-    pool: sql`
-      update ${tokenPools} p set reserved = p.reserved - own.amount, spent = p.spent + least(${used}, own.amount),
-        overage = p.overage + greatest(${used} - own.amount, 0)
-      from own where p.org_id = ${orgId} and p.day = own.day`,
+    pool: isOutage
+      ? sql`
+        update ${tokenPools} p set reserved = p.reserved - own.amount, outage = p.outage + own.used
+        from own where p.org_id = ${orgId} and p.day = own.day`
+      : sql`
+        update ${tokenPools} p set reserved = p.reserved - own.amount, spent = p.spent + least(own.used, own.amount),
+          overage = p.overage + greatest(own.used - own.amount, 0)
+        from own where p.org_id = ${orgId} and p.day = own.day`,
     closed: sql`
       update ${tokenReservations} r
-      set state = case when ${used} = 0 then 'released' else 'settled' end, actual = ${used}
+      set state = case when own.used = 0 then 'released' else 'settled' end, actual = own.used
       from own where r.org_id = ${orgId} and r.id = own.id
       returning r.actual`,
   }

@@ -86,6 +86,10 @@ export const PROPOSAL_LABELS: Record<ProposalState, { label: string; badge: Badg
 export const proposalBadge = (state: ProposalState) =>
   badge(PROPOSAL_LABELS[state].label, PROPOSAL_LABELS[state].badge)
 
+/** Beside the state of a deployed one: whether it worked. */
+export const effectBadge = ({ effect }: Pick<Proposal, 'effect'>) =>
+  effect?.came_back_at ? html` ${badge('Came back', 'bad')}` : null
+
 export const FINDING_LABELS: Record<FindingState, { label: string; badge: BadgeKind; about: string }> = {
   open: { label: 'Open', badge: 'wait', about: 'Nothing was done about it yet.' },
   proposed: { label: 'Proposed', badge: 'on', about: 'A proposal wants to change it.' },

@@ -16,6 +16,8 @@ import {
   showProposal,
   retryProposal,
 } from '../../../contracts/proposals.ts'
+import { barChart } from '../../../pages/bar-chart.ts'
+import { inkDefinitions } from '../../../pages/chart-inks.ts'
 import { button, card, linkButton, notice, type Content } from '../../../pages/parts.ts'
 import { badge, copyable, exactTime, pair, time } from '../../components.ts'
 import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.ts'
@@ -64,9 +66,9 @@ async function showOne(c: PageContext) {
     parents: tabParents(app, 'maintenance'),
     lead: html`${proposalBadge(one.state)} ${one.author}, ${time(one.created_at)}`,
     actions: one.diff !== null && linkButton(`${pathOf(c)}/patch`, 'Download .patch', 'quiet'),
-    body: html`${one.undone && undoneNotice(app, one)}
+    body: html`${one.undone && undoneNotice(app, one)}${one.effect?.came_back_at && cameBackNotice(one)}
       <div class="review">
-        <div class="review-main">${rationaleCard(one)} ${flagsCard(one)} ${diffPart(app, one)}</div>
+        <div class="review-main">${effectCard(one)} ${rationaleCard(one)} ${flagsCard(one)} ${diffPart(app, one)}</div>
         <div class="review-side">${decisionCard(c, one)} ${await evidenceCard(c, app, one)} ${detailsCard(c, app, one)}</div>
       </div>`,
   })
@@ -76,6 +78,30 @@ const undoneNotice = ({ alias }: App, { new_revision_id }: ProposalDetails) =>
   notice(
     'problem',
     html`<p><strong>A push has undone this change.</strong> Its finding is open again. <a href="${sourcePath(alias)}">Look at the source</a>, or compare it with <a href="${sourcePath(alias, { revision: new_revision_id })}">the proposed revision</a>; whoever pushes should run <code>svc apps pull ${alias}</code> first.</p>`,
+  )
+
+const cameBackNotice = ({ effect }: ProposalDetails) =>
+  notice(
+    'problem',
+    html`<p><strong>Its error came back</strong> ${time(effect!.came_back_at!)}. Its finding is open again, and the next run is told.</p>`,
+  )
+
+/** In UTC, as everywhere. */
+const hourLabel = (at: string): string => at.slice(5, 16).replace('T', ' ')
+
+/** Whether it worked, as far as the log tells. */
+const effectCard = ({ effect, effect_hours: hours }: ProposalDetails) =>
+  effect &&
+  card(
+    'Since the deployment',
+    html`<p>${effect.text}.</p>
+      ${inkDefinitions()}
+      ${barChart(
+        `Lines of its error by hour, from a day before the deployment: ${effect.text}.`,
+        [{ name: 'of its error', ink: 'plain' }],
+        hours.map(({ at, errors }) => ({ label: hourLabel(at), values: [errors] })),
+      )}
+      <p class="note">Deployed ${time(effect.deployed_at)}, last counted ${time(effect.measured_at)}. It is counted for seven days.</p>`,
   )
 
 /** Written by a model that may have read hostile lines: plain text, and said so. */

@@ -16,7 +16,7 @@ export const usageFigures = ({ today, ...usage }: Usage) =>
     {
       label: 'Tokens today',
       value: number(today.spent),
-      note: html`${poolBar(today)} of ${number(today.allowance)}${today.reserved > 0 && `, ${number(today.reserved)} reserved`}`,
+      note: html`${poolBar(today)} of ${number(today.allowance)}${today.reserved > 0 && `, ${number(today.reserved)} reserved`}${today.outage > 0 && `, ${number(today.outage)} by an outage of the provider`}`,
     },
     { label: 'Runs in 30 days', value: usage.runs, note: `${number(usage.run_tokens)} tokens` },
     {

@@ -1,0 +1,39 @@
+/** Whether a deployed fix worked, in numbers and in a sentence that says them. */
+import type { FixEffect } from '../../../db/schema.ts'
+
+const HOUR_MS = 3_600_000
+
+const numbered = (count: number): string => count.toLocaleString('en')
+
+/** Null: it was not deployed, or cites no line of the log that is still there. */
+export function presentEffect(effect: FixEffect | null) {
+  if (effect === null || effect.error === null) return null
+  const deployed = Date.parse(effect.deployed_at)
+  const sum = (hours: FixEffect['hours'], key: 'errors' | 'lines') =>
+    hours.reduce((total, hour) => total + hour[key], 0)
+  const before = effect.hours.filter(({ at }) => Date.parse(at) < deployed)
+  const since = effect.hours.filter(({ at }) => Date.parse(at) >= deployed)
+  const first = before.find(({ errors }) => errors > 0)
+  const hoursBefore = Math.max(
+    1,
+    Math.round((deployed - (first ? Date.parse(first.at) : deployed)) / HOUR_MS),
+  )
+  const [errorsBefore, errorsSince, linesSince] = [
+    sum(before, 'errors'),
+    sum(since, 'errors'),
+    sum(since, 'lines'),
+  ]
+  return {
+    deployed_at: effect.deployed_at,
+    measured_at: effect.measured_to,
+    errors_before: errorsBefore,
+    hours_before: hoursBefore,
+    lines_before: sum(before, 'lines'),
+    errors_since: errorsSince,
+    lines_since: linesSince,
+    came_back_at: effect.came_back_at,
+    text: `${effect.came_back_at === null ? '' : 'Came back: '}${numbered(errorsBefore)} in ${hoursBefore === 1 ? 'an hour' : `${hoursBefore} hours`} before, ${numbered(errorsSince)} of ${numbered(linesSince)} ${linesSince === 1 ? 'line' : 'lines'} since`,
+  }
+}
+
+export const presentHours = (effect: FixEffect | null) => effect?.hours.map((hour) => ({ ...hour })) ?? []

@@ -1,0 +1,65 @@
+/**
+ * A provider that is down: after two failures in a row an organization leaves the model alone for half an hour. Once two
+ * organizations do, all of them do, and one request at a time looks whether it answers again.
+ */
+import type { SQL } from 'drizzle-orm'
+import type { Handle } from '../../../db/connect.ts'
+import { sql } from '../../../db/drizzle.ts'
+import { ServiceError } from '../../contracts/errors.ts'
+import type { ModelOutcome } from '../../contracts/model-port.ts'
+import type { Storage } from '../dependencies.ts'
+import { throttle } from '../throttle.ts'
+
+const FAILURES = 2
+const LEFT_ALONE_MINUTES = 30
+/** Of all organizations together. */
+const ORGANIZATIONS = 2
+const PROBES = { count: 1, seconds: 5 * 60 }
+
+export type AskedModel = { readonly orgId: string; readonly model: string; readonly now: Date }
+
+const time = (now: Date): SQL => sql`${now.toISOString()}::timestamptz`
+
+/** Columns `own` and `all`: whether the organization leaves the model alone, and whether everybody does. */
+export const outageState = ({ orgId, model, now }: AskedModel): SQL => sql`
+  select coalesce(bool_or(org_id = ${orgId}), false) as own, count(*) >= ${sql.raw(String(ORGANIZATIONS))} as everybody
+  from model_outages where model = ${model} and left_alone_until > ${time(now)}`
+
+/** True: whoever asks may look whether it answers again. One may, every five minutes. */
+export async function takeProbe(deps: Storage, model: string): Promise<boolean> {
+  try {
+    await throttle(deps, `model-probe:${model}`, PROBES)
+    return true
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'RATE_LIMITED') return false
+    throw error
+  }
+}
+
+/** Whether nothing may be sent to the model now. */
+export async function isLeftAlone(deps: Storage, asked: AskedModel): Promise<boolean> {
+  const [state] = await deps.db.execute<{ own: boolean; everybody: boolean }>(outageState(asked))
+  if (state!.own) return true
+  return state!.everybody && !(await takeProbe(deps, asked.model))
+}
+
+/** What an answer says about the model, as a part of a statement. `condition`: nothing is noted without it. */
+export function outcomeNote({ orgId, model, now }: AskedModel, outcome: ModelOutcome, condition: SQL): SQL {
+  if (outcome === 'answered')
+    return sql`
+      delete from model_outages where model = ${model} and ${condition} and (org_id = ${orgId} or (
+        select count(*) >= ${sql.raw(String(ORGANIZATIONS))} from model_outages
+        where model = ${model} and left_alone_until > ${time(now)}))`
+  const until = sql`${time(now)} + make_interval(mins => ${sql.raw(String(LEFT_ALONE_MINUTES))})`
+  return sql`
+    insert into model_outages as o (org_id, model, failures, failed_at, left_alone_until)
+    select ${orgId}, ${model}, 1, ${time(now)}, null where ${condition}
+    on conflict (org_id, model) do update set
+      failures = o.failures + 1, failed_at = excluded.failed_at,
+      left_alone_until = case when o.failures + 1 >= ${sql.raw(String(FAILURES))} then ${until} end`
+}
+
+/** Where nothing else is booked with it. What was refused says nothing about the provider. */
+export async function noteOutcome(db: Handle, asked: AskedModel, outcome: ModelOutcome): Promise<void> {
+  if (outcome !== 'refused') await db.execute(outcomeNote(asked, outcome, sql`true`))
+}
