@@ -315,6 +315,7 @@ export type FixEffect = {
   /** Null: it cites no line of the log that was still there. */
   readonly error: { readonly group: string; readonly exception: string | null } | null
   readonly hours: readonly { readonly at: string; readonly errors: number; readonly lines: number }[]
+  readonly first_error_at: string | null
   readonly came_back_at: string | null
 }
 

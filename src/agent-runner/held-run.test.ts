@@ -77,7 +77,14 @@ describe('a tool host that restarts', () => {
 
   test('is told again what a question used: it settles that once', async () => {
     const { call, called } = toolHost(broken())
-    const settled = { reservationId: 'x', tokens: 5, ms: 1, said: '', requestSha256: '' }
+    const settled = {
+      reservationId: 'x',
+      tokens: 5,
+      outcome: 'answered' as const,
+      ms: 1,
+      said: '',
+      requestSha256: '',
+    }
     await hold(call, (held) => held.tokens.settle(settled))
     expect(called).toEqual(['settleTokens', 'settleTokens'])
   })

@@ -34,10 +34,10 @@ export const storageOf = ({ db, clock }: TestSystem) => ({ db, clock: () => cloc
 export async function claimNextRun(
   system: TestSystem,
   models: readonly string[] = [RULES_MODEL],
-): Promise<RunKey & { readonly model: string }> {
+): Promise<RunKey & { readonly model: string; readonly startedAt: Date }> {
   const claimed = await claimRun(storageOf(system), { claimId: randomUUID(), models })
   if (!claimed) throw new Error('no run waits')
-  return { ...claimed.key, model: claimed.run.model }
+  return { ...claimed.key, model: claimed.run.model, startedAt: claimed.run.startedAt! }
 }
 
 export const endAs = (

@@ -93,6 +93,7 @@ export const TABLE_ENDINGS = {
   maintenance_changes: RECORD,
   maintenance_settings: ORGANIZATION,
   maintenance_slots: RECORD,
+  model_outages: ORGANIZATION,
   memberships: { endsWith: 'its row' },
   message_targets: MACHINERY,
   messages: NOTIFICATION,

@@ -284,7 +284,7 @@ describe('a run', () => {
     expect(await playDown(third)).toMatchObject({ reason: 'MODEL_OUTAGE' })
     expect(asked).toBe(5)
     // It answers whoever asks next, and then everybody may ask.
-    system.clock.advance(6 * 60_000)
+    system.clock.advance(6 * 60)
     expect((await play(third, [...LOOK, READ_ERRORS, FINISH])).run).toMatchObject({
       outcome: 'found_nothing',
     })
@@ -292,21 +292,21 @@ describe('a run', () => {
   })
 
   test('without tokens after an outage is no success', async () => {
-    const app = await makeMaintainedApp(system, { allowance: 30_000 })
+    const app = await makeMaintainedApp(system, { allowance: 12_000 })
     const executionId = await app.start()
     let asked = 0
     await runScript(system, () => {
       asked += 1
       if (asked === 1) return { kind: 'failed', reason: 'timeout', isSent: true }
-      return turnOf(LOOK, 9_000)
+      return turnOf(LOOK, 2_000)
     })
     expect(await app.show(executionId)).toMatchObject({
       outcome: 'agent_error',
       reason: 'OUTAGE_USED_ALLOWANCE',
     })
     const { today } = await app.call(showMaintenanceUsage, { org_id: app.org.id })
-    expect(today.outage).toBe(3_000)
-    expect(today.spent).toBeLessThanOrEqual(30_000)
+    expect(today.outage).toBe(1_200)
+    expect(today.spent).toBeLessThanOrEqual(12_000)
   })
 
   test('whose provider reports usage beyond all sense is charged for it, and ends', async () => {
@@ -319,7 +319,7 @@ describe('a run', () => {
   })
 
   test('never spends more than the day has, and says so', async () => {
-    const app = await makeMaintainedApp(system, { allowance: 30_000 })
+    const app = await makeMaintainedApp(system, { allowance: 12_000 })
     const executionId = await app.start()
     await runScript(system, () => turnOf([['log_groups', {}]], null))
     expect(await app.show(executionId)).toMatchObject({

@@ -54,7 +54,13 @@ async function started(app: MaintainedApp) {
   const run = await claimRun(system)
   expect(run.execution_id).toBe(executionId)
   const [row] = await system.db.select().from(maintenanceRuns).where(eq(maintenanceRuns.id, executionId))
-  const key: RunKey = { orgId: row!.orgId, appId: row!.appId, executionId, fence: row!.fence! }
+  const key = {
+    orgId: row!.orgId,
+    appId: row!.appId,
+    executionId,
+    fence: row!.fence!,
+    startedAt: row!.startedAt!,
+  }
   const call = (tool: string, input: object) =>
     toolHost(system)('callTool', { tool, arguments: JSON.stringify(input) }, { token: run.identity })
   const end = (ending: AnalystEnding) => toolHost(system)('endRun', { ending }, { token: run.identity })

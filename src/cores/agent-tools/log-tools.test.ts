@@ -14,6 +14,7 @@ const RUN: ToolRun = {
   fence: 1,
   baseRevisionId: null,
   model: 'rules',
+  startedAt: new Date(0),
 }
 
 const taking = (take: (signal: AbortSignal | undefined) => unknown) =>

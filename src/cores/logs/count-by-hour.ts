@@ -43,12 +43,22 @@ export async function countByHour(
     from,
     to,
   }: { readonly error: LoggedError; readonly deployedAt: Date; readonly from: Date; readonly to: Date },
-): Promise<{ at: string; errors: number; lines: number }[]> {
+): Promise<{ at: string; errors: number; lines: number; first_error_at: string | null }[]> {
   const isIt = sql`group_key = ${error.group}::bigint ${error.exception === null ? sql`` : sql`and position(${error.exception} in text) > 0`}`
-  const rows = await db.execute<{ at: Date | string; errors: number; lines: number }>(sql`
+  const rows = await db.execute<{
+    at: Date | string
+    errors: number
+    lines: number
+    first: Date | string | null
+  }>(sql`
     select date_bin('1 hour', at, ${deployedAt.toISOString()}::timestamptz) as at,
-      count(*) filter (where ${isIt})::int as errors, count(*)::int as lines
+      count(*) filter (where ${isIt})::int as errors, count(*)::int as lines, min(at) filter (where ${isIt}) as first
     from ${logLines} where ${matchingLines(app, { since: from.toISOString(), until: to.toISOString() })}
     group by 1 order by 1`)
-  return rows.map(({ at, errors, lines }) => ({ at: new Date(at).toISOString(), errors, lines }))
+  return rows.map(({ at, errors, lines, first }) => ({
+    at: new Date(at).toISOString(),
+    errors,
+    lines,
+    first_error_at: first && new Date(first).toISOString(),
+  }))
 }

@@ -51,12 +51,15 @@ async function measure(db: Handle, proposal: Proposal, now: Date): Promise<void>
   const error = known ? known.error : await findLoggedError(db, app, proposal.evidence)
   const from = known ? new Date(known.measured_to) : new Date(deployedAt.getTime() - BEFORE_MS)
   const hours = error === null ? [] : await countByHour(db, app, { error, deployedAt, from, to })
+  const firsts = hours.flatMap(({ first_error_at: first }) => first ?? [])
+  const back = firsts.find((first) => Date.parse(first) >= deployedAt.getTime() + ROLLOUT_MS)
   const effect: FixEffect = {
     deployed_at: deployedAt.toISOString(),
     measured_to: to.toISOString(),
     error,
     hours: merged(known?.hours ?? [], hours),
-    came_back_at: known?.came_back_at ?? (error && (await cameBackAt(db, app, error, deployedAt, from, to))),
+    first_error_at: known?.first_error_at ?? firsts[0] ?? null,
+    came_back_at: known?.came_back_at ?? back ?? null,
   }
   await withTransaction(db, async (tx) => {
     const [row] = await tx.select().from(proposals).where(isProposal(proposal)).for('update')
@@ -66,20 +69,6 @@ async function measure(db: Handle, proposal: Proposal, now: Date): Promise<void>
     if (effect.came_back_at !== null && !known?.came_back_at && row.undoneBy === null)
       await setFinding(tx, row, 'open')
   })
-}
-
-async function cameBackAt(
-  db: Handle,
-  app: { orgId: string; id: string },
-  error: NonNullable<FixEffect['error']>,
-  deployedAt: Date,
-  from: Date,
-  to: Date,
-): Promise<string | null> {
-  const settled = new Date(Math.max(from.getTime(), deployedAt.getTime() + ROLLOUT_MS))
-  if (settled >= to) return null
-  const hours = await countByHour(db, app, { error, deployedAt, from: settled, to })
-  return hours.find(({ errors }) => errors > 0)?.at ?? null
 }
 
 /** An hour may have been looked at in two parts. */

@@ -13,16 +13,10 @@ export function presentEffect(effect: FixEffect | null) {
     hours.reduce((total, hour) => total + hour[key], 0)
   const before = effect.hours.filter(({ at }) => Date.parse(at) < deployed)
   const since = effect.hours.filter(({ at }) => Date.parse(at) >= deployed)
-  const first = before.find(({ errors }) => errors > 0)
-  const hoursBefore = Math.max(
-    1,
-    Math.round((deployed - (first ? Date.parse(first.at) : deployed)) / HOUR_MS),
-  )
-  const [errorsBefore, errorsSince, linesSince] = [
-    sum(before, 'errors'),
-    sum(since, 'errors'),
-    sum(since, 'lines'),
-  ]
+  const first = Date.parse(effect.first_error_at ?? effect.deployed_at)
+  const hoursBefore = Math.max(1, Math.round((deployed - first) / HOUR_MS))
+  const [errorsBefore, errorsSince] = [sum(before, 'errors'), sum(since, 'errors')]
+  const linesSince = sum(since, 'lines')
   return {
     deployed_at: effect.deployed_at,
     measured_at: effect.measured_to,
