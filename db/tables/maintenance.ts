@@ -253,6 +253,8 @@ export type Matter = {
   readonly files: readonly { readonly path: string; readonly lines: string }[]
   /** Of the first log line that it cites. */
   readonly logTemplate: string | null
+  /** The type of the exception that the cited lines name first; none: they name none. */
+  readonly error?: string
   /** Without either: the check, or the revision of the deployment, that it cites first. */
   readonly subject: string | null
   /** The line that a finding names as its place: two of them may be in the same lines that were read. */

@@ -21,7 +21,7 @@ const RUN = {
   startedAt: NOW,
 }
 
-describe('of the ten apps, and of those that were held out before', () => {
+describe('of the sixteen apps, and of those that were held out before', () => {
   const seeded = readSeededApps().filter(({ group }) => group !== 'held-out')
   const apps = seeded.filter(({ group }) => group === 'own')
 
@@ -44,9 +44,9 @@ describe('of the ten apps, and of those that were held out before', () => {
     },
   )
 
-  test('there are six with a bug, two healthy ones, and two with hostile logs', () => {
+  test('there are ten with a bug, three healthy ones, and three with hostile logs', () => {
     const count = (about: RegExp) => apps.filter((app) => about.test(app.about)).length
-    expect([apps.length, count(/^Healthy/), count(/^Hostile/)]).toEqual([10, 2, 2])
+    expect([apps.length, count(/^Healthy/), count(/^Hostile/)]).toEqual([16, 3, 3])
   })
 })
 

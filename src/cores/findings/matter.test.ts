@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { EvidenceRead } from '../../contracts/agent-tools.ts'
 import { fingerprintOf, isSameMatter, isStillIn, matterOf } from './matter.ts'
 
@@ -105,4 +105,45 @@ test('another log group is another matter, and so is another file', () => {
 test('lines are still there when they have moved, and not when they have changed', () => {
   expect(isStillIn(`// moved\n\n${LINES}\n`, file!.lines)).toBe(true)
   expect(isStillIn(LINES.replace('price', 'cost'), file!.lines)).toBe(false)
+})
+
+describe('place and error', () => {
+  const log = (text: string): EvidenceRead => ({
+    ref: 'log:lgl_1',
+    kind: 'log',
+    location: 'lgl_1',
+    fromLine: null,
+    toLine: null,
+    text,
+  })
+  const trace = (error: string) =>
+    `Traceback (most recent call last):\n  File "/app/desk.py", line 4, in owner_of\n    return OWNERS[queue]\n${error}`
+  const place = { path: 'desk.py', line: '    return OWNERS[queue]' }
+  const source = (text: string): EvidenceRead => ({
+    ref: 'file:desk.py#L3-L5',
+    kind: 'file',
+    location: 'desk.py',
+    fromLine: 3,
+    toLine: 5,
+    text,
+  })
+  const analyst = { ...matterOf([log(trace("KeyError: 'returns'")), source(place.line)]), place }
+
+  test('are one matter with one fingerprint, whatever lines tell of it and are cited', () => {
+    const cited = [log("ticket 17 failed: KeyError: 'lost'"), source(`def owner_of(queue):\n${place.line}`)]
+    const model = { ...matterOf(cited), place }
+    expect(model.logTemplate).not.toBe(analyst.logTemplate)
+    expect(isSameMatter(analyst, model)).toBe(true)
+    expect(fingerprintOf('app_1', model)).toBe(fingerprintOf('app_1', analyst))
+    expect(fingerprintOf('app_2', model)).not.toBe(fingerprintOf('app_1', analyst))
+  })
+
+  test('tell two exceptions apart whose records begin with the same line', () => {
+    const other = {
+      ...matterOf([log(trace('ValueError: no')), source('    return int(queue)')]),
+      place: { path: 'desk.py', line: '    return int(queue)' },
+    }
+    expect(isSameMatter(analyst, other)).toBe(false)
+    expect(fingerprintOf('app_1', other)).not.toBe(fingerprintOf('app_1', analyst))
+  })
 })

@@ -11,13 +11,27 @@ import { templateOf } from '../logs/index.ts'
 /** The files and the first log line that it cites; without either, the check or the deployed revision. */
 export function matterOf(cited: readonly EvidenceRead[]): Matter {
   const files = cited.filter(({ kind }) => kind === 'file').toSorted(byPlace)
-  const log = cited.find(({ kind }) => kind === 'log')
+  const logs = cited.filter(({ kind }) => kind === 'log')
+  const [log] = logs
+  const error = logs.map(({ text }) => errorIn(text)).find((name) => name !== null)
   return {
     files: files.map(({ location, text }) => ({ path: location, lines: firstOf(text) })),
-    logTemplate: log === undefined ? null : templateOf(log.text).toWellFormed(),
+    logTemplate: log === undefined ? null : templateOf(tellingText(log.text)).toWellFormed(),
+    ...(error != null && { error }),
     subject: files.length > 0 || log !== undefined ? null : subjectOf(cited),
   }
 }
+
+/** The first line of a traceback of Python is the same for all of them: the exception stands at its end. */
+const tellingText = (text: string): string =>
+  /^\s*Traceback \(most recent call last\)/.test(text)
+    ? (text.split('\n').findLast((line) => /^[A-Za-z_][\w.]{2,150}(?::|$)/.test(line)) ?? text)
+    : text
+
+const ERROR = /(?:^|[^\w$])((?:[A-Z][\w$]{0,80})?(?:Error|Exception)|panic(?=ked at|:| serving))(?![\w$])/
+
+/** By its short name, as a trace names it. Of several, the one that a trace of Python ends with. */
+const errorIn = (text: string): string | null => ERROR.exec(tellingText(text).slice(0, 4_000))?.[1] ?? null
 
 function byPlace(a: EvidenceRead, b: EvidenceRead): number {
   if (a.location !== b.location) return a.location < b.location ? -1 : 1
@@ -49,8 +63,13 @@ export const firstOf = (text: string): string => text.slice(0, LINES_MAX).replac
 /** Enough to find them again. */
 const LINES_MAX = 4_000
 
-export function fingerprintOf(appId: string, { files, logTemplate, subject, place }: Matter): string {
+/** Of place and error, where both are known: whoever found it, and whatever else they cite. */
+export function fingerprintOf(appId: string, { files, logTemplate, subject, place, error }: Matter): string {
   const sha256 = createHash('sha256')
+  if (place && error !== undefined) {
+    sha256.update(JSON.stringify([appId, place.path, foldBlanks(place.line), error]))
+    return `fp_${sha256.digest('hex').slice(0, 16)}`
+  }
   // As JSON, so that no part runs into the next.
   sha256.update(
     JSON.stringify([
@@ -65,12 +84,14 @@ export function fingerprintOf(appId: string, { files, logTemplate, subject, plac
 }
 
 /**
- * Also where the lines were not cut alike: a model does not cite the same range every night, nor in the same order. With
- * logs it is their template. Without them it is a line that both cite, where one cites no other files than the other does,
+ * Also where the lines were not cut alike: a model does not cite the same range every night, nor in the same order. One place
+ * and one error are one matter, whatever lines carry it. Else with logs it is their template. Without them it is a line that both cite, where one cites no other files than the other does,
  * and neither names another place: what two problems have in common does not make them one.
  */
 export function isSameMatter(a: Matter, b: Matter): boolean {
   if (a.subject !== null || b.subject !== null) return a.subject === b.subject
+  if (a.place && b.place && a.error !== undefined && a.error === b.error && isSamePlace(a.place, b.place))
+    return true
   const shared = a.files.flatMap((file) =>
     b.files.filter(({ path }) => path === file.path).map((other) => [file, other] as const),
   )

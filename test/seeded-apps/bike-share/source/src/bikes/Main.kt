@@ -1,0 +1,6 @@
+package bikes
+
+fun main() {
+    val answers = Answers(Log())
+    Rentals(answers, Log()).serve()
+}
