@@ -997,6 +997,16 @@ CREATE INDEX messages_in_order ON ONLY public.messages USING btree (org_id, targ
 
 CREATE TABLE messages_rest PARTITION OF messages DEFAULT;
 
+CREATE TABLE model_outages (
+  org_id text NOT NULL,
+  model text NOT NULL,
+  failures integer NOT NULL,
+  failed_at timestamp with time zone NOT NULL,
+  left_alone_until timestamp with time zone,
+  CONSTRAINT model_outages_org_id_model_pk PRIMARY KEY (org_id, model)
+);
+CREATE INDEX model_outages_by_model ON public.model_outages USING btree (model, left_alone_until);
+
 CREATE TABLE notifications (
   org_id text NOT NULL,
   user_id text NOT NULL,
@@ -1271,12 +1281,14 @@ CREATE TABLE proposals (
   undone_by text,
   changed_by jsonb NOT NULL DEFAULT '[]'::jsonb,
   decision_note text,
+  effect jsonb,
   CONSTRAINT proposals_org_id_id_pk PRIMARY KEY (org_id, id),
   CONSTRAINT proposals_state CHECK ((state = ANY (ARRAY['preparing'::text, 'ready'::text, 'approved'::text, 'deploying'::text, 'deployed'::text, 'failed'::text, 'denied'::text, 'stale'::text])))
 );
 CREATE INDEX proposals_by_app ON public.proposals USING btree (org_id, app_id, id);
 CREATE INDEX proposals_by_deployment ON public.proposals USING btree (org_id, deployment_id) WHERE (deployment_id IS NOT NULL);
 CREATE INDEX proposals_by_organization ON public.proposals USING btree (org_id, state, id);
+CREATE INDEX proposals_deployed ON public.proposals USING btree (changed_at) WHERE (state = 'deployed'::text);
 CREATE UNIQUE INDEX proposals_one_a_day ON public.proposals USING btree (org_id, app_id, day);
 
 CREATE TABLE proposed_revisions (
@@ -1516,8 +1528,10 @@ CREATE TABLE token_pools (
   reserved bigint NOT NULL DEFAULT 0,
   spent bigint NOT NULL DEFAULT 0,
   overage bigint NOT NULL DEFAULT 0,
+  outage bigint NOT NULL DEFAULT 0,
   CONSTRAINT token_pools_not_negative CHECK (((spent >= 0) AND (reserved >= 0) AND (overage >= 0))),
   CONSTRAINT token_pools_org_id_day_pk PRIMARY KEY (org_id, day),
+  CONSTRAINT token_pools_outage CHECK ((outage >= 0)),
   CONSTRAINT token_pools_within_allowance CHECK (((spent + reserved) <= allowance))
 );
 
