@@ -1298,6 +1298,54 @@ CREATE TABLE proposed_revisions (
   CONSTRAINT proposed_revisions_org_id_revision_id_pk PRIMARY KEY (org_id, revision_id)
 );
 
+CREATE TABLE provisioned_groups (
+  org_id text NOT NULL,
+  group_id text NOT NULL,
+  external_id text,
+  role text,
+  updated_at timestamp with time zone NOT NULL,
+  CONSTRAINT provisioned_groups_org_id_group_id_pk PRIMARY KEY (org_id, group_id),
+  CONSTRAINT provisioned_groups_org_id_organizations_id_fk FOREIGN KEY (org_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+
+CREATE TABLE provisioned_people (
+  org_id text NOT NULL,
+  id text NOT NULL,
+  bearer_id text NOT NULL,
+  user_name text NOT NULL,
+  email text NOT NULL,
+  external_id text,
+  display_name text,
+  given_name text,
+  family_name text,
+  active boolean NOT NULL,
+  active_since timestamp with time zone NOT NULL,
+  user_id text,
+  role text,
+  created_at timestamp with time zone NOT NULL,
+  updated_at timestamp with time zone NOT NULL,
+  deleted_at timestamp with time zone,
+  CONSTRAINT provisioned_people_org_id_id_pk PRIMARY KEY (org_id, id),
+  CONSTRAINT provisioned_people_org_id_organizations_id_fk FOREIGN KEY (org_id) REFERENCES organizations(id) ON DELETE CASCADE,
+  CONSTRAINT provisioned_people_user_id_users_id_fk FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE SET NULL
+);
+CREATE INDEX provisioned_people_by_address ON public.provisioned_people USING btree (email);
+CREATE UNIQUE INDEX provisioned_people_by_email ON public.provisioned_people USING btree (org_id, email) WHERE (deleted_at IS NULL);
+CREATE UNIQUE INDEX provisioned_people_by_external_id ON public.provisioned_people USING btree (org_id, external_id) WHERE (deleted_at IS NULL);
+CREATE UNIQUE INDEX provisioned_people_by_name ON public.provisioned_people USING btree (org_id, lower(user_name)) WHERE (deleted_at IS NULL);
+CREATE INDEX provisioned_people_by_subject ON public.provisioned_people USING btree (external_id);
+CREATE UNIQUE INDEX provisioned_people_by_user ON public.provisioned_people USING btree (org_id, user_id) WHERE (deleted_at IS NULL);
+CREATE INDEX provisioned_people_of_user ON public.provisioned_people USING btree (user_id);
+
+CREATE TABLE provisioned_places (
+  org_id text NOT NULL,
+  group_id text NOT NULL,
+  person_id text NOT NULL,
+  CONSTRAINT provisioned_places_org_id_group_id_person_id_pk PRIMARY KEY (org_id, group_id, person_id),
+  CONSTRAINT provisioned_places_org_id_organizations_id_fk FOREIGN KEY (org_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+CREATE INDEX provisioned_places_by_person ON public.provisioned_places USING btree (org_id, person_id);
+
 CREATE TABLE question_counts (
   org_id text NOT NULL,
   minute timestamp with time zone NOT NULL,
@@ -1383,6 +1431,34 @@ CREATE TABLE run_steps (
   CONSTRAINT run_steps_org_id_execution_id_number_pk PRIMARY KEY (org_id, execution_id, number)
 );
 CREATE INDEX run_steps_with_transcript ON public.run_steps USING btree (at) WHERE (sealed_transcript IS NOT NULL);
+
+CREATE TABLE scim_bearers (
+  org_id text NOT NULL,
+  id text NOT NULL,
+  provider text NOT NULL,
+  issuer text NOT NULL,
+  starts_with text NOT NULL,
+  secret_hash text NOT NULL,
+  key_epoch text,
+  created_by text NOT NULL,
+  created_by_name text NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  rotated_by text,
+  rotated_at timestamp with time zone,
+  last_used_at timestamp with time zone,
+  full_until timestamp with time zone NOT NULL,
+  previous_hash text,
+  previous_starts_with text,
+  previous_until timestamp with time zone,
+  previous_last_used_at timestamp with time zone,
+  revoked_at timestamp with time zone,
+  CONSTRAINT scim_bearers_org_id_id_pk PRIMARY KEY (org_id, id),
+  CONSTRAINT scim_bearers_org_id_organizations_id_fk FOREIGN KEY (org_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+CREATE INDEX scim_bearers_by_issuer ON public.scim_bearers USING btree (issuer);
+CREATE UNIQUE INDEX scim_bearers_by_organization ON public.scim_bearers USING btree (org_id) WHERE (revoked_at IS NULL);
+CREATE UNIQUE INDEX scim_bearers_by_previous ON public.scim_bearers USING btree (previous_hash);
+CREATE UNIQUE INDEX scim_bearers_by_secret ON public.scim_bearers USING btree (secret_hash);
 
 CREATE TABLE sessions (
   id text NOT NULL,

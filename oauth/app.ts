@@ -19,6 +19,7 @@ import { findClient } from './allowable-clients.ts'
 import { VERBS } from './auth-verbs.ts'
 import { mountCliLogin } from './cli-login.ts'
 import type { AuthDeps } from './dependencies.ts'
+import { mountScim } from './scim.ts'
 import * as cliLogin from './pages/cli-login.ts'
 import * as invitation from './pages/invitation.ts'
 import * as mailedLinks from './pages/mailed-links.ts'
@@ -68,6 +69,7 @@ export function createAuthService(deps: AuthDeps): ServiceApp {
     { validate: validateLocally(deps), operatorToken: deps.operatorToken, oldReads: deps.oldReads },
   )
   mountCliLogin(app, deps)
+  mountScim(app, deps)
   serveAssets(app, AUTH_ASSETS)
   for (const [method, path, show] of PAGES) mountPage(app, deps, method, path, show)
   for (const provider of deps.providers) {

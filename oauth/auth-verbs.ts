@@ -67,6 +67,12 @@ import { setOrganizationDomains } from '../src/cores/organizations/set-organizat
 import { showOrganization } from '../src/cores/organizations/show-organization.ts'
 import { switchOrganization } from '../src/cores/organizations/switch-organization.ts'
 import { updateOrganization } from '../src/cores/organizations/update-organization.ts'
+import { createScimBearer } from '../src/cores/scim/create-scim-bearer.ts'
+import { listProvisionedGroups } from '../src/cores/scim/list-provisioned-groups.ts'
+import { revokeScimBearer } from '../src/cores/scim/revoke-scim-bearer.ts'
+import { rotateScimBearer } from '../src/cores/scim/rotate-scim-bearer.ts'
+import { setGroupRole } from '../src/cores/scim/set-group-role.ts'
+import { showScim } from '../src/cores/scim/show-scim.ts'
 import { elevateSupportSession } from '../src/cores/support-sessions/elevate-support-session.ts'
 import { endSupportSession } from '../src/cores/support-sessions/end-support-session.ts'
 import { listMySupportSessions } from '../src/cores/support-sessions/list-my-support-sessions.ts'
@@ -149,4 +155,10 @@ export const VERBS = {
   listSupportSessions,
   endSupportSession,
   listMySupportSessions,
+  showScim,
+  createScimBearer,
+  rotateScimBearer,
+  revokeScimBearer,
+  listProvisionedGroups,
+  setGroupRole,
 }

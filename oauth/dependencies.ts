@@ -4,6 +4,7 @@ import type { WithDirectory } from '../src/cores/directory/index.ts'
 import type { ProviderDeps } from '../src/cores/identity-provider/index.ts'
 import type { LinkDeps, PasswordDeps, SignInProvider, ValidationDeps } from '../src/cores/identity/index.ts'
 import type { FoundingDeps, InvitationDeps } from '../src/cores/organizations/index.ts'
+import type { ScimDeps } from '../src/cores/scim/index.ts'
 import type { Observation } from '../src/http/service-app.ts'
 
 export type AuthDeps = Observation &
@@ -14,7 +15,8 @@ export type AuthDeps = Observation &
   InvitationDeps &
   FoundingDeps &
   LinkDeps &
-  ProviderDeps & {
+  ProviderDeps &
+  ScimDeps & {
     /** Whether the client id may be the URL of a metadata document. */
     readonly documentsOpen: boolean
     readonly operatorToken: string | undefined

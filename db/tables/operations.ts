@@ -12,7 +12,15 @@ export const auditLog = pgTable(
     action: text('action').$type<AuditAction>().notNull(),
     actorKind: text('actor_kind')
       .$type<
-        'user' | 'cli_session' | 'api_token' | 'app_token' | 'workload' | 'actor' | 'operator' | 'system'
+        | 'user'
+        | 'cli_session'
+        | 'api_token'
+        | 'app_token'
+        | 'scim_bearer'
+        | 'workload'
+        | 'actor'
+        | 'operator'
+        | 'system'
       >()
       .notNull(),
     actorId: text('actor_id'),

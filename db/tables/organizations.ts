@@ -47,7 +47,7 @@ export const memberships = pgTable(
       .default(sql`'mem_' || replace(gen_random_uuid()::text, '-', '')`),
     role: text('role').$type<Role>().notNull(),
     joinedBy: text('joined_by')
-      .$type<'creation' | 'invitation' | 'domain' | 'operator' | 'identity_provider'>()
+      .$type<'creation' | 'invitation' | 'domain' | 'operator' | 'identity_provider' | 'scim'>()
       .notNull(),
     joinedAt: instant('joined_at').notNull(),
   },

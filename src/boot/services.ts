@@ -24,7 +24,8 @@ export const SERVICES: Record<ServiceName, ServiceEntry> = {
   'auth-service': {
     // Callbacks of identity providers, and with them all sign-in pages, live on the app host.
     at: (config) => [config.AUTH_URL, config.REDIRECT_BASE_URL ?? config.APP_URL],
-    owns: /^\/(api\/v1|auth)(\/|$)/,
+    // `/scim`: where directories provision people.
+    owns: /^\/(api\/v1|auth|scim\/v2)(\/|$)/,
     usesDatabase: true,
   },
   'deploy-api': {

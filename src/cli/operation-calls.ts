@@ -119,4 +119,10 @@ export const OPERATION_CALLS: Readonly<Record<string, OperationCall>> = {
   'groups remove': { operation: 'removeGroup', confirm: 'This removes {group_id}. Whoever is in it loses its rows on their next call.', done: 'Removed {group_id}' },
   'groups members add': { operation: 'addGroupMember', table: { MEMBER: 'id', KIND: 'kind', NAME: 'name', EMAIL: 'email', ADDED: 'added_at' } },
   'groups members take-out': { operation: 'removeGroupMember', done: 'Took {member_id} out of {group_id}' },
+  'scim': { operation: 'showScim', fields: { base_url: 'base_url' } },
+  'scim create': { operation: 'createScimBearer', fields: { id: 'id', provider: 'provider', issuer: 'issuer', base_url: 'base_url', token: 'token' }, notes: ['Store the bearer now: it is not shown again.'] },
+  'scim rotate': { operation: 'rotateScimBearer', fields: { id: 'id', provider: 'provider', issuer: 'issuer', base_url: 'base_url', token: 'token' }, notes: ['Store the new value now: it is not shown again.', { if: 'previous', text: 'The old one works until {previous.works_until}.' }] },
+  'scim remove': { operation: 'revokeScimBearer', confirm: 'This revokes the SCIM bearer. People, roles and groups stay as they are.', fields: { members: 'members', waiting: 'waiting' }, notes: ['People, roles and groups stay as they are. From now on you change them yourself.'] },
+  'scim groups': { operation: 'listProvisionedGroups', rows: 'groups', pages: true, table: { GROUP: 'id', NAME: 'name', PEOPLE: 'people', ROLE: 'role' } },
+  'scim role': { operation: 'setGroupRole', done: 'Set the role of {group_id} to {role}' },
 }

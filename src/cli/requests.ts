@@ -238,6 +238,12 @@ export const REQUESTS = {
   removeGroup: ['DELETE', '/api/v1/groups/{group_id}'],
   addGroupMember: ['PUT', '/api/v1/groups/{group_id}/members/{member_id}'],
   removeGroupMember: ['DELETE', '/api/v1/groups/{group_id}/members/{member_id}'],
+  showScim: ['GET', '/api/v1/scim'],
+  createScimBearer: ['POST', '/api/v1/scim'],
+  rotateScimBearer: ['POST', '/api/v1/scim/rotate'],
+  revokeScimBearer: ['DELETE', '/api/v1/scim'],
+  listProvisionedGroups: ['GET', '/api/v1/scim/groups'],
+  setGroupRole: ['PUT', '/api/v1/scim/groups/{group_id}/role'],
 } as const satisfies { readonly [Name in OperationName]?: Request }
 
 /** `takes`: the type of a body that is not JSON. `gives`: the answer is not. */

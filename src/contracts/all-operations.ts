@@ -29,6 +29,7 @@ import * as people from './people.ts'
 import * as pipelines from './pipelines.ts'
 import * as proposals from './proposals.ts'
 import * as revisions from './revisions.ts'
+import * as scim from './scim.ts'
 import * as sessions from './sessions.ts'
 import * as subscriptions from './subscriptions.ts'
 import * as support from './support.ts'
@@ -283,4 +284,10 @@ export const OPERATIONS = [
   groups.addGroupMember,
   groups.removeGroupMember,
   messageQueue.showMessageQueue,
+  scim.showScim,
+  scim.createScimBearer,
+  scim.rotateScimBearer,
+  scim.revokeScimBearer,
+  scim.listProvisionedGroups,
+  scim.setGroupRole,
 ] as const

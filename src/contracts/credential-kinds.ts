@@ -141,6 +141,15 @@ export const CREDENTIAL_KINDS = {
     also: 'revoking it, a rotation after the chosen time; with hosted auth `svc-server end-app-tokens`',
     rememberedSeconds: 0,
   },
+  scim_bearer: {
+    name: 'SCIM bearer of an organization',
+    prefix: 'svcs_',
+    validatedBy: 'auth-service',
+    secrets: JWT_SECRETS,
+    causes: ['made_since'],
+    also: 'removing SCIM, a rotation after the chosen time; not its owner leaving, since the directory goes on',
+    rememberedSeconds: 0,
+  },
   assertion: {
     name: 'Assertion of the MCP server',
     type: 'svc-actor+jwt',

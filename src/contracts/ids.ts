@@ -47,6 +47,8 @@ const PREFIXES = [
   'mch',
   'crd',
   'grp',
+  'scb',
+  'scp',
 ] as const
 export type IdPrefix = (typeof PREFIXES)[number]
 

@@ -153,6 +153,16 @@ export const ENTRIES_MAX = 50
 /** Of an organization, and members of each. */
 export const GROUPS_MAX = 1_000
 export const GROUP_MEMBERS_MAX = 5_000
+/** Of one SCIM bearer. Entra asks for 25 a second; a first sync of thousands must not take hours. */
+export const SCIM_CALLS = { count: 6_000, seconds: 60 }
+/** A group of 5,000 with a name for each. */
+export const SCIM_BODY_MAX_BYTES = 1024 * 1024
+/** What a filter or the path of a change may be; those of directories have two terms. */
+export const SCIM_FILTER = { characters: 1_000, depth: 8 }
+/** Of one request: some directories send one for each member. */
+export const SCIM_OPERATIONS_MAX = 1_000
+/** Of one organization. */
+export const PROVISIONED_PEOPLE_MAX = 50_000
 /** Longer than a vector search takes, shorter than the time-outs of assistants. */
 export const QUESTION_STATEMENT_MS = 10_000
 /** How long a found row can be fetched by its handle. */

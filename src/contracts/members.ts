@@ -14,7 +14,7 @@ export const Member = z.object({
   name: z.string(),
   role: RoleName,
   joined_at: Time,
-  joined_by: z.enum(['creation', 'invitation', 'domain', 'operator', 'identity_provider', 'machine']),
+  joined_by: z.enum(['creation', 'invitation', 'domain', 'operator', 'identity_provider', 'scim', 'machine']),
 })
 
 export const Invitation = z.object({

@@ -146,6 +146,7 @@ export type Principal = {
     | 'cli_session'
     | 'api_token'
     | 'app_token'
+    | 'scim_bearer'
     | 'workload'
     | 'actor'
     | 'operator'

@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto'
 import type { Column, SQL } from 'drizzle-orm'
 import type { Handle } from '../../db/connect.ts'
 import { eq, isNull, or, sql } from '../../db/drizzle.ts'
-import { appTokens, installationFacts, machineAgentCredentials } from '../../db/schema.ts'
+import { appTokens, installationFacts, machineAgentCredentials, scimBearers } from '../../db/schema.ts'
 import { preparedQuery } from './prepared-query.ts'
 import { recordEnding } from './record-ending.ts'
 import { withTransaction } from './transaction.ts'
@@ -67,4 +67,5 @@ async function stampEpoch(db: Handle, epoch: string): Promise<void> {
     .update(machineAgentCredentials)
     .set({ keyEpoch: epoch })
     .where(isNull(machineAgentCredentials.keyEpoch))
+  await db.update(scimBearers).set({ keyEpoch: epoch }).where(isNull(scimBearers.keyEpoch))
 }

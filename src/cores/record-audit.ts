@@ -13,24 +13,38 @@ export type AuditActor = Pick<
   readonly orgId?: string | null
 }
 
-export async function recordAudit(
+export const recordAudit = (
   tx: Transaction,
   clock: Clock,
   actor: AuditActor,
   entry: { orgId: string; action: AuditAction; subject?: string },
+): Promise<void> => recordAudits(tx, clock, actor, entry, [entry.subject ?? null])
+
+/** A row for each subject, in one statement. */
+export async function recordAudits(
+  tx: Transaction,
+  clock: Clock,
+  actor: AuditActor,
+  { orgId, action }: { readonly orgId: string; readonly action: AuditAction },
+  subjects: readonly (string | null)[],
 ): Promise<void> {
   const at = clock()
-  await tx.insert(auditLog).values({
-    orgId: entry.orgId,
+  const rowOf = (subject: string | null) => ({
+    orgId,
     id: makeId('aud', at.getTime()),
     at,
-    action: entry.action,
-    actorKind: actor.kind === 'anonymous' ? 'system' : actor.kind,
+    action,
+    actorKind: actor.kind === 'anonymous' ? ('system' as const) : actor.kind,
     actorId: actor.userId,
     actorName: actor.userName,
-    subject: entry.subject ?? null,
+    subject,
     requestId: actor.requestId,
     // What support staff do at the same moment in an organization of their own is not part of the support session.
-    supportSessionId: actor.orgId === entry.orgId ? (actor.supportSessionId ?? null) : null,
+    supportSessionId: actor.orgId === orgId ? (actor.supportSessionId ?? null) : null,
   })
+  // A statement takes 65,535 values.
+  for (let from = 0; from < subjects.length; from += ROWS_AT_ONCE)
+    await tx.insert(auditLog).values(subjects.slice(from, from + ROWS_AT_ONCE).map(rowOf))
 }
+
+const ROWS_AT_ONCE = 1_000

@@ -8,32 +8,54 @@ import type { NarrowedKind } from '../contracts/endings.ts'
 import { recordEnding, type EndedRow } from './record-ending.ts'
 
 type Right = Pick<EndedRow, 'id' | 'orgId'>
+type Narrowed = Right & Pick<EndedRow, 'to'>
 
 export const RIGHT_FACT = 'right:'
 const nameOf = (kind: NarrowedKind, { id, orgId }: Right): string =>
   `${RIGHT_FACT}${kind}:${orgId ?? ''}:${id}`
 
-/** `to`: what is left of it. */
+/** `to`: what is left of it. Several of one kind are one statement. */
 export async function recordNarrowing(
   tx: Transaction,
   kind: NarrowedKind,
-  { id, orgId, to }: Right & Pick<EndedRow, 'to'>,
+  narrowed: Narrowed | readonly Narrowed[],
 ): Promise<void> {
-  const version = await nextVersion(tx, kind, { id, orgId })
-  recordEnding(tx, kind, [{ id, orgId, to: { ...to, version: String(version) } }])
+  const rows = [narrowed].flat() as readonly Narrowed[]
+  const versions = await nextVersions(tx, kind, rows)
+  recordEnding(
+    tx,
+    kind,
+    rows.map(({ id, orgId, to }) => ({
+      id,
+      orgId,
+      to: { ...to, version: String(versions.get(nameOf(kind, { id, orgId }))) },
+    })),
+  )
 }
 
 /** Given again: what was taken of it before stays as it was decided now. */
-export async function recordWidening(tx: Transaction, kind: NarrowedKind, right: Right): Promise<void> {
-  await nextVersion(tx, kind, right)
+export async function recordWidening(
+  tx: Transaction,
+  kind: NarrowedKind,
+  rights: Right | readonly Right[],
+): Promise<void> {
+  await nextVersions(tx, kind, [rights].flat() as readonly Right[])
 }
 
-async function nextVersion(tx: Transaction, kind: NarrowedKind, right: Right): Promise<number> {
-  const [row] = await tx.execute<{ version: number }>(sql`
-    insert into installation_facts as known (name, value) values (${nameOf(kind, right)}, ${valueOf(sql`1`)})
+async function nextVersions(
+  tx: Transaction,
+  kind: NarrowedKind,
+  rights: readonly Right[],
+): Promise<ReadonlyMap<string, number>> {
+  // In one order, so that two who change the same do not wait for each other.
+  const names = [...new Set(rights.map((right) => nameOf(kind, right)))].toSorted()
+  if (names.length === 0) return new Map()
+  const rows = await tx.execute<{ name: string; version: number }>(sql`
+    insert into installation_facts as known (name, value)
+    select name, ${valueOf(sql`1`)} from json_array_elements_text(${JSON.stringify(names)}::text::json) as name
     on conflict (name) do update set value = ${valueOf(sql`(known.value ->> 'version')::int + 1`)}
-    returning (value ->> 'version')::int as version`)
-  return row!.version
+    returning name, (value ->> 'version')::int as version`)
+  return new Map(rows.map(({ name, version }) => [name, version]))
 }
 
 /** True, once: the database knows of no change of this right as late as this one. */

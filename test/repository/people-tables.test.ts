@@ -8,7 +8,7 @@ import { filesUnder } from './source-tree.ts'
  * both of these ask about machine agents.
  */
 const MAY_READ =
-  /^src\/cores\/((lock-author|live-machine-agent)\.ts$|(credentials|directory|email-addresses|grants|identity|identity-provider|machine-agents|organizations|support-sessions)\/)/
+  /^src\/cores\/((lock-author|live-machine-agent)\.ts$|(credentials|directory|email-addresses|grants|identity|identity-provider|machine-agents|organizations|scim|support-sessions)\/)/
 const TABLES = /\b(users|memberships|organizations|formerMembers|former_members)\b/
 
 test('no other core reads users, memberships or organizations', () => {

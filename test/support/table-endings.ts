@@ -53,6 +53,16 @@ export const TABLE_ENDINGS = {
   default_subscriptions: ORGANIZATION,
   group_members: { endsWith: 'the row of its membership' },
   groups: ORGANIZATION,
+  provisioned_groups: ORGANIZATION,
+  provisioned_people: {
+    noRight: 'says what the directory said of somebody; they must be a member at every call',
+  },
+  provisioned_places: {
+    noRight: 'says what the directory said; the place that it gave ends with the membership',
+  },
+  scim_bearers: {
+    noRight: 'belongs to the organization, whose directory goes on when whoever made it leaves',
+  },
   deliveries: NOTIFICATION,
   deliveries_rest: NOTIFICATION,
   delivery_count_changes: RECORD,

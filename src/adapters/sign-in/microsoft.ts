@@ -30,6 +30,10 @@ export function microsoftProvider(
       // The library supports the `{tenantid}` in Microsoft's issuer for Microsoft's own host only, so it gets that
       // issuer, and the discovery request is redirected to the configured authority.
       issuer: new URL(`${MICROSOFT}/${tenant}/v2.0`),
+      issuerOf: (asked) => {
+        const tid = asked ?? tenant
+        return UUID.test(tid) && admits(tenant, tid) ? `${origin}/${tid}/v2.0` : undefined
+      },
       discoveryOrigin: new URL(origin),
       clientId,
       clientSecret,

@@ -18,6 +18,8 @@ type OpenIdClient = {
   title: string
   /** The issuer that the discovery document must name. */
   issuer: URL
+  /** Of a provider with an issuer for each tenant; left out, it has the one. */
+  issuerOf?: SignInProvider['issuerOf']
   /** Where the discovery document is fetched, if not at the issuer's origin. */
   discoveryOrigin?: URL
   clientId: string
@@ -40,6 +42,7 @@ export function openIdProvider(
   return {
     name: client.name,
     title: client.title,
+    issuerOf: client.issuerOf ?? ((tenant) => (tenant === undefined ? client.issuer.href : undefined)),
 
     async begin(redirectUri, { chooseAccount = false } = {}) {
       const openid = await import('openid-client')

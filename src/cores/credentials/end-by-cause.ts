@@ -12,6 +12,7 @@ import {
   machineAgentCredentials,
   machineAgents,
   platformAccessGrants,
+  scimBearers,
   sessions,
   users,
 } from '../../../db/schema.ts'
@@ -22,6 +23,7 @@ import type { Clock } from '../dependencies.ts'
 import { endGrants, type EndReason } from '../grants/index.ts'
 import { madeByMember, revokeCredentials, type Credential } from '../machine-agents/index.ts'
 import { endSessions } from './end-sessions.ts'
+import { revokeScimBearers } from './revoke-scim-bearers.ts'
 import { revokeInvitations } from './revoke-invitations.ts'
 
 type Member = { readonly orgId: string; readonly userId: string }
@@ -41,6 +43,8 @@ type PersonColumn =
   | typeof invitations.invitedBy
   | typeof machineAgents.ownerId
   | typeof machineAgentCredentials.createdBy
+  | typeof scimBearers.createdBy
+  | typeof scimBearers.rotatedBy
 
 type Details = {
   membership_ended: Member
@@ -138,6 +142,14 @@ const FINDERS: Finders = {
         orgId === null ? undefined : inArray(machineAgentCredentials.agentId, agentsIn(tx, orgId)),
         gte(machineAgentCredentials.createdAt, after),
       ),
+      scim_bearer: and(
+        orgId === null ? undefined : eq(scimBearers.orgId, orgId),
+        or(
+          and(has(scimBearers.createdBy), gte(scimBearers.createdAt, after)),
+          // Whoever rotated it has its value.
+          and(has(scimBearers.rotatedBy), gte(scimBearers.rotatedAt, after)),
+        ),
+      ),
       invitation: and(
         orgId === null ? undefined : eq(invitations.orgId, orgId),
         or(has(invitations.invitedBy), people.withOperators ? isNull(invitations.invitedBy) : undefined),
@@ -155,6 +167,7 @@ type Ended = {
   readonly tokens: readonly (typeof apiTokens.$inferSelect)[]
   readonly grants: readonly (typeof platformAccessGrants.$inferSelect)[]
   readonly credentials: readonly Credential[]
+  readonly bearers: readonly { readonly orgId: string }[]
   readonly invitations: readonly { readonly orgId: string }[]
 }
 
@@ -184,7 +197,11 @@ export async function endByCause(
     where('api_token'),
     where('grant'),
   ]
-  const [credential, invitation] = [where('machine_credential'), where('invitation')]
+  const [credential, bearer, invitation] = [
+    where('machine_credential'),
+    where('scim_bearer'),
+    where('invitation'),
+  ]
   // One after the other: a login that is being approved holds its session, and is there once that was waited for.
   const browserSessions = session ? await endSessions(tx, clock, session) : []
   const kept = 'exceptSessionId' in details ? details.exceptSessionId : undefined
@@ -197,6 +214,7 @@ export async function endByCause(
     tokens: token ? await revokeApiTokens(tx, clock, token) : [],
     grants: grant ? await endGrants(tx, clock, grant, GRANT_REASONS[cause] ?? 'access_ended') : [],
     credentials: credential ? await revokeCredentials(tx, clock, credential) : [],
+    bearers: bearer ? await revokeScimBearers(tx, clock, bearer) : [],
     invitations: invitation ? await revokeInvitations(tx, clock, invitation) : [],
   }
 }

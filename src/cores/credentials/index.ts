@@ -1,4 +1,5 @@
 /** What the credentials core exports. */
 export { endSessions } from './end-sessions.ts'
+export { revokeScimBearers } from './revoke-scim-bearers.ts'
 export { revokeInvitations } from './revoke-invitations.ts'
 export { endByCause, type Cause, type People } from './end-by-cause.ts'

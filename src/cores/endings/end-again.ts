@@ -10,6 +10,7 @@ import {
   machineAgents,
   passwords,
   platformAccessGrants,
+  scimBearers,
   sessions,
   supportSessions,
   workloadBindings,
@@ -17,7 +18,7 @@ import {
 import { ENDED_KINDS, type EndedKind, type NarrowedKind } from '../../contracts/endings.ts'
 import { revokeApiTokens } from '../api-tokens/index.ts'
 import { narrowAppMemberAgain } from '../apps/index.ts'
-import { endSessions, revokeInvitations } from '../credentials/index.ts'
+import { endSessions, revokeInvitations, revokeScimBearers } from '../credentials/index.ts'
 import { narrowSourceAgain, setAccessAgain } from '../databases/index.ts'
 import type { Clock } from '../dependencies.ts'
 import {
@@ -34,6 +35,7 @@ import { endMachineAgent, revokeCredentials, shortenAgain } from '../machine-age
 import { narrowMaintenanceAgain, turnAppOffAgain } from '../maintenance/index.ts'
 import { turnOffAgain } from '../notifications/index.ts'
 import { endMemberships, lowerRoleAgain, turnOffSwitchesAgain } from '../organizations/index.ts'
+import { deactivateAgain, lowerGroupRoleAgain, takePlaceAgain } from '../scim/index.ts'
 import { endingsIn, recordEnding, type EndedRow, type Ending } from '../record-ending.ts'
 import { isNarrowingLost } from '../right-versions.ts'
 
@@ -175,6 +177,12 @@ const END_AGAIN: { readonly [Kind in EndedKind]: EndAgain } = {
   app_member: narrowedAgain('app_member', narrowAppMemberAgain),
   integration: narrowedAgain('integration', turnOffAgain),
   machine_agent_expiry: narrowedAgain('machine_agent_expiry', shortenAgain),
+  scim_bearer: (tx, clock, { orgId, ids }) =>
+    revokeScimBearers(tx, clock, and(eq(scimBearers.orgId, orgId!), inArray(scimBearers.id, [...ids]))),
+  scim_bearer_rotated: (tx, clock, which) => rotatedAgain('scim_bearer_rotated')(tx, clock, which),
+  provisioned_person: narrowedAgain('provisioned_person', deactivateAgain),
+  provisioned_place: narrowedAgain('provisioned_place', takePlaceAgain),
+  group_role: narrowedAgain('group_role', lowerGroupRoleAgain),
   group: narrowedAgain('group', narrowGroupAgain),
   group_member: narrowedAgain('group_member', removeGroupMemberAgain),
   data_source_access: narrowedAgain('data_source_access', setAccessAgain),
@@ -196,13 +204,17 @@ function narrowedAgain(
 
 const ENDS_WITH_ANOTHER: ReadonlySet<EndReason> = new Set(['credential_revoked', 'keys_rotated'])
 
-const VALUES = { api_token_rotated: apiTokens, app_token_rotated: appTokens } as const
+const VALUES = {
+  api_token_rotated: apiTokens,
+  app_token_rotated: appTokens,
+  scim_bearer_rotated: scimBearers,
+} as const
 
 /** As `rotatedOut` has it, by what the row has now. */
 const rotatedAgain =
   (kind: keyof typeof VALUES): EndAgain =>
   async (tx, _clock, { rows }) => {
-    const table = VALUES[kind] as typeof apiTokens
+    const table = VALUES[kind] as unknown as typeof apiTokens
     for (const { orgId, id, was, to } of rows) {
       const rotated = await tx
         .update(table)

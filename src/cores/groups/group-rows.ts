@@ -1,8 +1,8 @@
 /** Rows of groups, and how the API returns them. */
 import type { Handle, Transaction } from '../../../db/connect.ts'
-import { and, count, eq } from '../../../db/drizzle.ts'
-import { groupMembers, groups } from '../../../db/schema.ts'
-import { notFound } from '../../contracts/errors.ts'
+import { and, count, eq, isNotNull } from '../../../db/drizzle.ts'
+import { groupMembers, groups, provisionedGroups, provisionedPlaces } from '../../../db/schema.ts'
+import { notFound, ServiceError } from '../../contracts/errors.ts'
 
 export type GroupRow = typeof groups.$inferSelect
 
@@ -27,7 +27,31 @@ export async function lockGroup(tx: Transaction, orgId: string, id: string): Pro
 /** With everybody's place in it. */
 export async function deleteGroup(tx: Transaction, { orgId, id }: GroupRow): Promise<void> {
   await tx.delete(groupMembers).where(and(eq(groupMembers.orgId, orgId), eq(groupMembers.groupId, id)))
+  await tx
+    .delete(provisionedPlaces)
+    .where(and(eq(provisionedPlaces.orgId, orgId), eq(provisionedPlaces.groupId, id)))
+  await tx
+    .delete(provisionedGroups)
+    .where(and(eq(provisionedGroups.orgId, orgId), eq(provisionedGroups.groupId, id)))
   await tx.delete(groups).where(isGroup(orgId, id))
+}
+
+/** Those in it would keep a role that nothing gives any more. */
+export async function refuseGivingRole(tx: Transaction, { orgId, id }: GroupRow): Promise<void> {
+  const [giving] = await tx
+    .select({ role: provisionedGroups.role })
+    .from(provisionedGroups)
+    .where(
+      and(
+        eq(provisionedGroups.orgId, orgId),
+        eq(provisionedGroups.groupId, id),
+        isNotNull(provisionedGroups.role),
+      ),
+    )
+  if (!giving) return
+  throw new ServiceError('CONFLICT', 'This group gives a role by SCIM', {
+    hint: 'An owner sets its role to none first, or the directory deletes the group.',
+  })
 }
 
 /** The place of a member, or of a machine agent, in a group. */

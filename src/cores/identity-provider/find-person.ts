@@ -3,7 +3,7 @@ import type { Handle } from '../../../db/connect.ts'
 import { and, eq, exists, isNotNull, sql } from '../../../db/drizzle.ts'
 import { formerMembers, identityLinks, memberships, users } from '../../../db/schema.ts'
 import type { Role } from '../../contracts/roles.ts'
-import { wasRemoved } from '../organizations/index.ts'
+import { isInactiveAtDirectory, wasRemoved } from '../organizations/index.ts'
 import type { ProviderRow } from './provider-rows.ts'
 import type { Assertion, Refused } from './verify-assertion.ts'
 import { isInDomains, vouchedEmail } from './vouched-email.ts'
@@ -83,6 +83,7 @@ export async function findUnlinked(
     .from(formerMembers)
     .where(and(eq(formerMembers.orgId, orgId), wasRemoved('', email)))
     .limit(1)
+  if (await isInactiveAtDirectory(db, orgId, email)) return { reason: 'not_a_member' }
   return former ? { reason: 'not_a_member' } : { newcomer: email }
 }
 

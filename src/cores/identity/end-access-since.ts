@@ -100,6 +100,7 @@ async function endIn(
       orgId: id,
       kind: 'credentials' as const,
     })),
+    ...rest.bearers.map((row) => ({ orgId: row.orgId, kind: 'credentials' as const })),
     ...rest.invitations.map((row) => ({ orgId: row.orgId, kind: 'invitations' as const })),
   ]
   return { sessions: own.length, ended }

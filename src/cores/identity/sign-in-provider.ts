@@ -20,6 +20,8 @@ export type SignInProvider = {
   readonly name: string
   /** The label of the button. */
   readonly title: string
+  /** Who issues what it proves. Undefined: none without a tenant, none with one, or not that of this tenant. */
+  issuerOf(tenant: string | undefined): string | undefined
   /** Throws SignInUnavailable. `chooseAccount`: the provider asks even whoever is signed in there. */
   begin(redirectUri: URL, options?: { chooseAccount?: boolean }): Promise<{ url: URL } & SignInSecrets>
   /** Throws SignInRefused, and SignInUnavailable when the provider stopped answering in between. */

@@ -7,6 +7,7 @@ import { DisplayName, Email } from '../../contracts/fields.ts'
 import { makeId } from '../../contracts/ids.ts'
 import { proveEmail, releaseEmail } from '../email-addresses/index.ts'
 import { joinByDomain } from '../organizations/index.ts'
+import { bindAtSignIn } from '../scim/index.ts'
 import type { Clock } from '../dependencies.ts'
 import { withTransaction } from '../transaction.ts'
 import type { ProvenPerson } from './sign-in-provider.ts'
@@ -20,6 +21,7 @@ export async function signInWithProvider(
   return withTransaction(deps.db, async (tx) => {
     const user = (await findPerson(tx, deps.clock, person)) ?? (await createPerson(tx, deps.clock, person))
     const actor = { kind: 'user' as const, userId: user.id, userName: user.name, requestId: input.requestId }
+    await bindAtSignIn(tx, deps.clock, actor, person)
     // Only what the provider vouches for right now opens a domain; the address we once stored does not.
     if (person.email !== null && person.emailVerified) {
       await joinByDomain(tx, deps.clock, actor, person.email.toLowerCase())

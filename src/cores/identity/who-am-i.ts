@@ -5,8 +5,13 @@ import { read, type Verb } from '../verb.ts'
 export const whoAmI: Verb<'whoAmI'> = read('principal', async ({ principal }) => {
   const { kind, userId, userEmail } = principal
   if (userId === null || userEmail === null) throw new ServiceError('UNAUTHENTICATED')
-  if (kind === 'operator' || kind === 'anonymous' || kind === 'app_token' || kind === 'workload') {
-    throw new ServiceError('UNAUTHENTICATED')
+  switch (kind) {
+    case 'operator':
+    case 'anonymous':
+    case 'app_token':
+    case 'scim_bearer':
+    case 'workload':
+      throw new ServiceError('UNAUTHENTICATED')
   }
   return {
     kind,

@@ -5,6 +5,7 @@ import { formerMembers, memberships, organizationDomains, organizations } from '
 import { recordAudit, type AuditActor } from '../record-audit.ts'
 import type { Clock } from '../dependencies.ts'
 import { currentMembership } from './current-membership.ts'
+import { isInactiveAtDirectory } from './inactive-at-directory.ts'
 import { recordJoinedAnother } from './record-joined-another.ts'
 
 /** Only for a verified address: an unverified one would open any organization to anybody. */
@@ -23,6 +24,7 @@ export async function joinByDomain(
   if (!found) return
   const { orgId, name } = found
   const { userId } = actor
+  if (await isInactiveAtDirectory(tx, orgId, verifiedEmail)) return
   const elsewhere = await currentMembership(tx, userId)
   const joined = await tx
     .insert(memberships)

@@ -81,6 +81,7 @@ const KINDS: Record<Entry['actor']['kind'], string | undefined> = {
   api_token: 'API token',
   // Its name says it.
   app_token: undefined,
+  scim_bearer: undefined,
   workload: undefined,
   actor: 'agent',
   operator: 'operator',

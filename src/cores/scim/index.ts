@@ -1,0 +1,11 @@
+/** What the SCIM core exports. */
+export { bindAtSignIn } from './bind-person.ts'
+export { baseUrl } from './bearer-rows.ts'
+export { createProvisionedGroup, deleteProvisionedGroup, patchGroup, replaceGroup } from './change-groups.ts'
+export { createPerson, deletePerson, patchPerson, replacePerson } from './change-people.ts'
+export type { ScimDeps, ScimPrincipal } from './dependencies.ts'
+export { listPeople, listScimGroups, showPerson, showScimGroup, type Asked } from './list-resources.ts'
+export { deactivateAgain, lowerGroupRoleAgain, takePlaceAgain } from './narrow-again.ts'
+export { presentPerson } from './person-rows.ts'
+export { ScimError } from './scim-error.ts'
+export { validateScimBearer } from './validate-scim-bearer.ts'

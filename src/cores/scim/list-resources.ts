@@ -1,0 +1,204 @@
+/** What a directory reads: people and groups of its own organization, one by one or in pages. */
+import type { SQL } from 'drizzle-orm'
+import { and, asc, count, eq, inArray, isNull, sql } from '../../../db/drizzle.ts'
+import {
+  groups,
+  provisionedGroups,
+  provisionedPeople as people,
+  provisionedPlaces as places,
+} from '../../../db/schema.ts'
+import { notFound } from '../../contracts/errors.ts'
+import { idPattern } from '../../contracts/ids.ts'
+import { PAGE_DEFAULT, PAGE_MAX } from '../../contracts/limits.ts'
+import { SCIM_URN } from '../../contracts/scim-resources.ts'
+import type { Storage } from '../dependencies.ts'
+import type { ScimPrincipal } from './dependencies.ts'
+import { conditionOf, type Columns } from './match-filter.ts'
+import { parseFilter } from './parse-filter.ts'
+import { isPerson, presentPerson } from './person-rows.ts'
+import { ScimError } from './scim-error.ts'
+
+export type Asked = {
+  readonly filter?: string | undefined
+  readonly startIndex?: string | undefined
+  readonly count?: string | undefined
+  /** False: members of groups are left out. */
+  readonly withMembers: boolean
+}
+
+const PERSON_COLUMNS: Columns = {
+  id: { is: 'exact', as: sql`${people.id}` },
+  externalid: { is: 'exact', as: sql`${people.externalId}` },
+  username: { is: 'text', as: sql`lower(${people.userName})` },
+  displayname: { is: 'text', as: sql`lower(${people.displayName})` },
+  'name.givenname': { is: 'text', as: sql`lower(${people.givenName})` },
+  'name.familyname': { is: 'text', as: sql`lower(${people.familyName})` },
+  emails: { is: 'text', as: sql`${people.email}` },
+  'emails.value': { is: 'text', as: sql`${people.email}` },
+  'emails.type': { is: 'text', as: sql`'work'::text` },
+  'emails.primary': { is: 'truth', as: sql`true` },
+  active: { is: 'truth', as: sql`${people.active}` },
+  'meta.created': { is: 'time', as: sql`${people.createdAt}` },
+  'meta.lastmodified': { is: 'time', as: sql`${people.updatedAt}` },
+}
+
+const hasMember = (id: string): SQL =>
+  sql`exists (select from provisioned_places pl
+    where pl.org_id = ${groups.orgId} and pl.group_id = ${groups.id} and pl.person_id = ${id})`
+
+const GROUP_COLUMNS: Columns = {
+  id: { is: 'exact', as: sql`${groups.id}` },
+  externalid: { is: 'exact', as: sql`${provisionedGroups.externalId}` },
+  displayname: { is: 'text', as: sql`lower(${groups.name})` },
+  members: { is: 'member', has: hasMember },
+  'members.value': { is: 'member', has: hasMember },
+  'meta.created': { is: 'time', as: sql`${groups.createdAt}` },
+}
+
+export const listPeople =
+  ({ db }: Storage) =>
+  async (bearer: ScimPrincipal, asked: Asked, base: string) => {
+    const page = pageOf(asked)
+    const where = and(
+      eq(people.orgId, bearer.orgId),
+      isNull(people.deletedAt),
+      asked.filter === undefined ? undefined : conditionOf(parseFilter(asked.filter), PERSON_COLUMNS),
+    )
+    const rows = await db
+      .select({ person: people, total: sql<number>`count(*) over ()`.mapWith(Number) })
+      .from(people)
+      .where(where)
+      .orderBy(asc(people.id))
+      .limit(Math.max(1, page.size))
+      .offset(page.from)
+    const total = rows[0]?.total ?? (page.from === 0 ? 0 : await totalOf())
+    return answer(page, total, page.size === 0 ? [] : rows.map((row) => presentPerson(row.person, base)))
+
+    async function totalOf(): Promise<number> {
+      const [counted] = await db.select({ n: count() }).from(people).where(where)
+      return counted!.n
+    }
+  }
+
+export const showPerson =
+  ({ db }: Storage) =>
+  async ({ orgId }: ScimPrincipal, id: string, base: string) => {
+    const [row] = idPattern('scp').test(id) ? await db.select().from(people).where(isPerson(orgId, id)) : []
+    if (!row) throw notFound()
+    return presentPerson(row, base)
+  }
+
+export const listScimGroups =
+  ({ db }: Storage) =>
+  async ({ orgId }: ScimPrincipal, asked: Asked, base: string) => {
+    const page = pageOf(asked)
+    const where = and(
+      eq(groups.orgId, orgId),
+      asked.filter === undefined ? undefined : conditionOf(parseFilter(asked.filter), GROUP_COLUMNS),
+    )
+    const from = () =>
+      db
+        .select({
+          group: groups,
+          own: provisionedGroups,
+          total: sql<number>`count(*) over ()`.mapWith(Number),
+        })
+        .from(groups)
+        .leftJoin(provisionedGroups, isOwn)
+        .where(where)
+    const rows = await from().orderBy(asc(groups.id)).limit(Math.max(1, page.size)).offset(page.from)
+    const total = rows[0]?.total ?? (page.from === 0 ? 0 : ((await from().limit(1))[0]?.total ?? 0))
+    const shown = page.size === 0 ? [] : rows
+    const members = await readMembers(db, orgId, asked.withMembers ? shown.map(({ group }) => group.id) : [])
+    return answer(
+      page,
+      total,
+      shown.map((row) =>
+        presentGroup(row, asked.withMembers ? (members.get(row.group.id) ?? []) : undefined, base),
+      ),
+    )
+  }
+
+export const showScimGroup =
+  ({ db }: Storage) =>
+  async ({ orgId }: ScimPrincipal, id: string, base: string, withMembers = true) => {
+    const [row] = idPattern('grp').test(id)
+      ? await db
+          .select({ group: groups, own: provisionedGroups })
+          .from(groups)
+          .leftJoin(provisionedGroups, isOwn)
+          .where(and(eq(groups.orgId, orgId), eq(groups.id, id)))
+      : []
+    if (!row) throw notFound()
+    const members = withMembers ? ((await readMembers(db, orgId, [id])).get(id) ?? []) : undefined
+    return presentGroup(row, members, base)
+  }
+
+const isOwn = and(eq(provisionedGroups.orgId, groups.orgId), eq(provisionedGroups.groupId, groups.id))
+
+type Shown = { readonly value: string; readonly display: string }
+
+/** People of the directory only: whom else somebody put into a group here is nothing to it. */
+async function readMembers(
+  db: Storage['db'],
+  orgId: string,
+  groupIds: readonly string[],
+): Promise<ReadonlyMap<string, readonly Shown[]>> {
+  if (groupIds.length === 0) return new Map()
+  const rows = await db
+    .select({ groupId: places.groupId, value: people.id, display: people.userName })
+    .from(places)
+    .innerJoin(people, and(eq(people.orgId, places.orgId), eq(people.id, places.personId)))
+    .where(and(eq(places.orgId, orgId), inArray(places.groupId, [...groupIds]), isNull(people.deletedAt)))
+    .orderBy(places.groupId, people.id)
+  const byGroup = Map.groupBy(rows, ({ groupId }) => groupId)
+  return new Map([...byGroup].map(([id, of]) => [id, of.map(({ value, display }) => ({ value, display }))]))
+}
+
+const presentGroup = (
+  {
+    group,
+    own,
+  }: {
+    readonly group: typeof groups.$inferSelect
+    readonly own: typeof provisionedGroups.$inferSelect | null
+  },
+  members: readonly Shown[] | undefined,
+  base: string,
+) => ({
+  schemas: [SCIM_URN.group],
+  id: group.id,
+  ...(own?.externalId != null && { externalId: own.externalId }),
+  displayName: group.name,
+  ...(members && { members }),
+  meta: {
+    resourceType: 'Group',
+    created: group.createdAt.toISOString(),
+    lastModified: (own?.updatedAt ?? group.createdAt).toISOString(),
+    location: `${base}/Groups/${group.id}`,
+  },
+})
+
+type Page = { readonly from: number; readonly size: number }
+
+/** RFC 7644, 3.4.2.4: from 1, and anything smaller means 1; a negative count means none. */
+function pageOf({ startIndex, count: size }: Asked): Page {
+  return {
+    from: Math.max(1, numberOf('startIndex', startIndex) ?? 1) - 1,
+    size: Math.min(PAGE_MAX, Math.max(0, numberOf('count', size) ?? PAGE_DEFAULT)),
+  }
+}
+
+function numberOf(name: string, text: string | undefined): number | undefined {
+  if (text === undefined || text === '') return undefined
+  if (!/^-?\d{1,9}$/.test(text)) throw new ScimError('invalidValue', `${name} must be a whole number`)
+  return Number(text)
+}
+
+const answer = (page: Page, total: number, resources: readonly object[]) => ({
+  schemas: [SCIM_URN.list],
+  totalResults: total,
+  startIndex: page.from + 1,
+  itemsPerPage: resources.length,
+  Resources: resources,
+})
