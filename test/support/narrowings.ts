@@ -17,6 +17,9 @@ import {
   organizations,
   platformAccessGrants,
   platformOauthClients,
+  provisionedGroups,
+  provisionedPeople,
+  provisionedPlaces,
 } from '../../db/schema.ts'
 import { createApp, setAppMember } from '../../src/contracts/apps.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
@@ -41,6 +44,7 @@ import { updateMachineAgent } from '../../src/contracts/machine-agents.ts'
 import { updateAppMaintenance, updateMaintenanceSettings } from '../../src/contracts/maintenance.ts'
 import { changeMemberRole } from '../../src/contracts/members.ts'
 import { updateOrganization } from '../../src/contracts/organizations.ts'
+import { setGroupRole } from '../../src/contracts/scim.ts'
 import { PROTECTED_CLASS_NAMES } from '../../src/contracts/protected-classes.ts'
 import { endLost, type Ending } from '../../src/cores/endings/index.ts'
 import { addEndingKeeper } from '../../src/cores/record-ending.ts'
@@ -49,6 +53,7 @@ import { configurationOf, entry, insertSource, makeSource } from './data-sources
 import { makeMachineAgent } from './machine-agents.ts'
 import { makeMaintainedApp, turnOn } from './maintenance.ts'
 import { makeMember, makeOrganization, unique, type Org } from './make.ts'
+import { insertScimBearer, patch, provision } from './scim.ts'
 import { OPERATOR_TOKEN, type TestSystem } from './system.ts'
 
 type Row = Record<string, unknown>
@@ -173,6 +178,46 @@ export const NARROWINGS: { readonly [K in Exclude<Kind, 'data_source_access'>]: 
       narrow: set(short),
       widen: set(long),
       ...row(system, machineAgents, eq(machineAgents.id, id), { expiresAt: long }),
+    }
+  },
+  async provisioned_person(system, org) {
+    const at = await insertScimBearer(system, org)
+    const { id } = await provision(at)
+    const set = (value: boolean) => () =>
+      at.directory('PATCH', `/Users/${id}`, patch({ op: 'replace', path: 'active', value }))
+    return {
+      narrow: set(false),
+      widen: set(true),
+      ...row(system, provisionedPeople, eq(provisionedPeople.id, id), { active: true }),
+    }
+  },
+  async provisioned_place(system, org) {
+    const at = await insertScimBearer(system, org)
+    const { id } = await provision(at)
+    const { body } = await at.directory('POST', '/Groups', {
+      displayName: unique('group'),
+      members: [{ value: id }],
+    })
+    const set = (op: 'add' | 'remove') => () =>
+      at.directory('PATCH', `/Groups/${body.id}`, patch({ op, path: 'members', value: [{ value: id }] }))
+    const of = eq(provisionedPlaces.personId, id)
+    const stored = await system.db.select().from(provisionedPlaces).where(of)
+    return {
+      narrow: set('remove'),
+      widen: set('add'),
+      read: async () => ({ places: (await system.db.select().from(provisionedPlaces).where(of)).length }),
+      lose: () => system.db.insert(provisionedPlaces).values(stored),
+    }
+  },
+  async group_role(system, org) {
+    const at = await insertScimBearer(system, org)
+    const { body } = await at.directory('POST', '/Groups', { displayName: unique('group') })
+    const set = (role: 'admin' | 'none') => () => org.owner.call(setGroupRole, { group_id: body.id, role })
+    await set('admin')()
+    return {
+      narrow: set('none'),
+      widen: set('admin'),
+      ...row(system, provisionedGroups, eq(provisionedGroups.groupId, body.id), { role: 'admin' }),
     }
   },
   async group(system, org) {

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Call } from '../../src/client/http-client.ts'
 import { eq } from '../../db/drizzle.ts'
-import { deployments as deploymentRows, integrations } from '../../db/schema.ts'
+import { deployments as deploymentRows, integrations, users } from '../../db/schema.ts'
 import { endAccessSince } from '../../src/contracts/access.ts'
 import { createAppToken, revokeAppToken, rotateAppToken } from '../../src/contracts/app-tokens.ts'
 import { createApp, removeAppMember, renameApp, setAppMember } from '../../src/contracts/apps.ts'
@@ -90,6 +90,12 @@ import {
 import { approveProposal, denyProposal, retryProposal } from '../../src/contracts/proposals.ts'
 import { ROLES } from '../../src/contracts/roles.ts'
 import {
+  createScimBearer,
+  revokeScimBearer,
+  rotateScimBearer,
+  setGroupRole,
+} from '../../src/contracts/scim.ts'
+import {
   rotateSession,
   signInWithPassword,
   signOut,
@@ -109,6 +115,7 @@ import { cancelLoad, listLoads, startLoad, undoLoad } from '../../src/contracts/
 import { createTicket, changeTicketStatus, replyToTicket } from '../../src/contracts/tickets.ts'
 import { createApiToken, revokeApiToken, rotateApiToken } from '../../src/contracts/tokens.ts'
 import { bindServiceAccount, unbindServiceAccount } from '../../src/contracts/workloads.ts'
+import { signInWithProvider } from '../../src/cores/identity/sign-in-with-provider.ts'
 import { endLost } from '../../src/cores/endings/index.ts'
 import { mailboxOf, unsubscribeToken } from '../../src/cores/notifications/subscriptions/unsubscribe-token.ts'
 import {
@@ -117,6 +124,7 @@ import {
   preRegistered,
   type ListeningSystem,
 } from '../support/assistant.ts'
+import { giveDomain, insertScimBearer, patch, provision, type ScimOrg } from '../support/scim.ts'
 import { openDocumentHost, type DocumentHost } from '../support/document-host.ts'
 import {
   addEnterpriseGrant,
@@ -174,6 +182,11 @@ beforeAll(async () => {
   const env = {
     SVC_SERVICES: 'api-gateway,auth-service,deploy-api',
     ATTACH_ALLOWED: '127.0.0.1',
+    // Never asked: SCIM is set up at it.
+    OIDC_ISSUER: 'https://idp.test',
+    OIDC_CLIENT_ID: 'client',
+    OIDC_CLIENT_SECRET: 'secret',
+    PASSWORD_SIGN_IN: 'on',
     ...place.settings,
   }
   system = await startListeningSystem(env, {
@@ -208,7 +221,14 @@ const read = async (
  * the pages and endpoints of the authorization server name their requests themselves.
  */
 type Deed = {
-  by: Person | 'operator' | 'an agent' | 'an unsubscribe link' | 'a verification link' | 'svc'
+  by:
+    | Person
+    | { bearer: string }
+    | 'operator'
+    | 'an agent'
+    | 'an unsubscribe link'
+    | 'a verification link'
+    | 'svc'
   subject?: string | null
   in?: Org
   namesItself?: boolean
@@ -325,6 +345,16 @@ const sourceWithAccess = () => {
   })
 }
 
+/** What the directory did to somebody whom it had provisioned. */
+async function provisioned(
+  act: (at: ScimOrg, person: { readonly id: string }) => Promise<unknown>,
+): Promise<Deed> {
+  const at = await insertScimBearer(system, org)
+  const person = await provision(at)
+  await act(at, person)
+  return { by: { bearer: at.token }, subject: person.email, namesItself: true }
+}
+
 /** A row for each, by type: an action that nobody can walk to does not compile. */
 const DEEDS: Record<AuditAction, Act> = {
   'organization.created': async (as) => {
@@ -375,6 +405,62 @@ const DEEDS: Record<AuditAction, Act> = {
   'member.left': async (as) => {
     await as(member)(removeMember, { org_id: org.id, user_id: member.userId })
     return { by: member, subject: member.email }
+  },
+  'scim.created': async (as) => {
+    await giveDomain(system, org)
+    await as(org.owner)(createScimBearer, { provider: 'oidc' })
+    return { by: org.owner, subject: 'oidc: https://idp.test' }
+  },
+  'scim.rotated': async (as) => {
+    await insertScimBearer(system, org)
+    const { starts_with } = await as(org.owner)(rotateScimBearer, {})
+    return { by: org.owner, subject: `SCIM bearer ${starts_with}…` }
+  },
+  'scim.revoked': async (as) => {
+    const { token } = await insertScimBearer(system, org)
+    await as(org.owner)(revokeScimBearer, {})
+    return { by: org.owner, subject: `SCIM bearer ${token.slice(0, 11)}…; 0 members stay as they are` }
+  },
+  'scim.role_set': async (as) => {
+    const { directory } = await insertScimBearer(system, org)
+    const { body } = await directory('POST', '/Groups', { displayName: 'Engineers' })
+    await as(org.owner)(setGroupRole, { group_id: body.id, role: 'developer' })
+    return { by: org.owner, subject: 'Engineers: none → developer' }
+  },
+  'scim.person_created': () => provisioned(async () => {}),
+  'scim.person_changed': () =>
+    provisioned(({ directory }, { id }) =>
+      directory('PATCH', `/Users/${id}`, patch({ op: 'replace', path: 'displayName', value: 'Ada' })),
+    ),
+  'scim.person_deactivated': () =>
+    provisioned(({ directory }, { id }) =>
+      directory('PATCH', `/Users/${id}`, patch({ op: 'replace', path: 'active', value: false })),
+    ),
+  'scim.person_activated': () =>
+    provisioned(async ({ directory }, { id }) => {
+      for (const value of [false, true])
+        await directory('PATCH', `/Users/${id}`, patch({ op: 'replace', path: 'active', value }))
+    }),
+  'scim.person_deleted': () => provisioned(({ directory }, { id }) => directory('DELETE', `/Users/${id}`)),
+  'scim.person_bound': async () => {
+    const { email, externalId: subject } = await provision(await insertScimBearer(system, org))
+    const shown = { provider: 'oidc', issuer: 'https://idp.test', subject, email, emailVerified: true }
+    await signInWithProvider(
+      system.system.auth!,
+      { ...shown, name: 'Ada' },
+      { device: 'a browser', requestId: unique('req') },
+    )
+    const [user] = await system.db.select().from(users).where(eq(users.email, email))
+    return { by: { ...member, userId: user!.id, name: 'Ada' }, subject: email, namesItself: true }
+  },
+  'scim.owners_ended': async () => {
+    const at = await insertScimBearer(system, org)
+    const last = await makePerson(system, { email: `${unique('last')}@${at.domain}` })
+    const { id } = await provision(at, { email: last.email })
+    await org.owner.call(changeMemberRole, { org_id: org.id, user_id: last.userId, role: 'owner' })
+    await last.call(changeMemberRole, { org_id: org.id, user_id: org.owner.userId, role: 'admin' })
+    await at.directory('DELETE', `/Users/${id}`)
+    return { by: { bearer: at.token }, subject: last.email, in: { ...org, owner: admin }, namesItself: true }
   },
   'invitation.created': async (as) => {
     const email = `${unique('new')}@people.test`
@@ -1093,7 +1179,9 @@ describe.each(Object.keys(AUDIT_ACTIONS) as AuditAction[])('%s', (action) => {
         ? { kind: 'operator', id: null, name: 'operator' }
         : typeof by === 'string'
           ? { kind: 'system', id: null, name: by }
-          : { kind: 'user', id: by.userId, name: by.name }
+          : 'bearer' in by
+            ? { kind: 'scim_bearer', id: null, name: `SCIM bearer ${by.bearer.slice(0, 11)}…` }
+            : { kind: 'user', id: by.userId, name: by.name }
     const request_id = namesItself ? expect.any(String) : requestId
     expect(rows).toMatchObject([{ action, actor, subject, request_id }])
     expect(Math.abs(Date.parse(rows[0]!.at) - system.clock.now().getTime())).toBeLessThan(60_000)

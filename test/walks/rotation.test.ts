@@ -71,6 +71,7 @@ import {
   type Org,
 } from '../support/make.ts'
 import { freshSecrets, OPERATOR_TOKEN, START_MS } from '../support/system.ts'
+import { directoryOf, insertScimBearer } from '../support/scim.ts'
 import { newWalker, signInOnPage } from '../support/walker.ts'
 
 const hex = () => randomBytes(32).toString('hex')
@@ -156,6 +157,7 @@ async function holdings(before: ListeningSystem): Promise<Attempts> {
   const agent = await makeMachineAgent(owner)
   const connected = await newAssistant(before, await preRegistered(before)).connect(owner)
   const appToken = await owner.call(createAppToken, { alias, name: 'worker', scope: 'apps:report' })
+  const { token: bearer } = await insertScimBearer(before, org)
   const namespace = unique('ns')
   namespaces.set(org.id, [namespace])
   cluster.addAccount(namespace, 'worker', { 'svc.dev/org': org.id })
@@ -217,6 +219,7 @@ async function holdings(before: ListeningSystem): Promise<Attempts> {
     grant: async (system) => (await whoami(system, connected.access)).status === 200,
     machine_credential: async (system) => (await comesIn(system, basic(agent))).status === 200,
     app_token: (system) => works(system.as({ token: appToken.token })(claimPipelineRun, claim)),
+    scim_bearer: async (system) => (await directoryOf(system, bearer)('GET', '/Users')).status === 200,
     assertion: (system) => works(system.as({ token: assertion })(whoAmI, {})),
     operator_token: (system) =>
       works(system.as({ token: OPERATOR_TOKEN })(listOrganizationsAsOperator, { limit: 1 })),

@@ -98,6 +98,7 @@ const JOINED_BY: Record<MemberRow['joined_by'], string> = {
   domain: 'by email domain',
   operator: 'added by the operator',
   identity_provider: 'by your identity provider',
+  scim: 'by your directory',
   machine: 'as a machine agent',
 }
 

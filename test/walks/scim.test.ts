@@ -1,0 +1,765 @@
+/** SCIM: the directory of an organization says who its people are. Requests as Entra and Okta document them. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { and, eq } from '../../db/drizzle.ts'
+import { identities, memberships, provisionedPeople, users } from '../../db/schema.ts'
+import { listAudit } from '../../src/contracts/audit.ts'
+import {
+  addGroupMember,
+  createGroup,
+  listGroups,
+  removeGroup,
+  showGroup,
+} from '../../src/contracts/groups.ts'
+import { GROUP_MEMBERS_MAX, SCIM_BODY_MAX_BYTES, SCIM_CALLS } from '../../src/contracts/limits.ts'
+import {
+  acceptInvitation,
+  changeMemberRole,
+  inviteMember,
+  listMembers,
+  removeMember,
+} from '../../src/contracts/members.ts'
+import { addOwnerAsOperator, setOrganizationDomains } from '../../src/contracts/organizations.ts'
+import { whoAmI } from '../../src/contracts/people.ts'
+import {
+  createScimBearer,
+  listProvisionedGroups,
+  revokeScimBearer,
+  rotateScimBearer,
+  setGroupRole,
+  showScim,
+} from '../../src/contracts/scim.ts'
+import { SCIM_TYPE, SCIM_URN } from '../../src/contracts/scim-resources.ts'
+import { createApiToken, listApiTokens } from '../../src/contracts/tokens.ts'
+import { signInWithProvider } from '../../src/cores/identity/sign-in-with-provider.ts'
+import { issueSessionToken } from '../../src/cores/identity/issue-session-token.ts'
+import { makeMember, makeOrganization, makePerson, unique, type Org } from '../support/make.ts'
+import {
+  directoryOf,
+  entraUser,
+  makeScimOrg,
+  oktaUser,
+  patch,
+  provision,
+  type ScimOrg,
+} from '../support/scim.ts'
+import { OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
+
+const ISSUER = 'https://idp.test'
+const TENANT = '11111111-2222-4333-8444-555555555555'
+
+let system: TestSystem
+beforeAll(async () => {
+  system = await startSystem({
+    SVC_SERVICES: 'api-gateway,auth-service',
+    OIDC_ISSUER: ISSUER,
+    OIDC_CLIENT_ID: 'client',
+    OIDC_CLIENT_SECRET: 'secret',
+    OIDC_TITLE: 'Acme',
+    MICROSOFT_CLIENT_ID: 'client',
+    MICROSOFT_CLIENT_SECRET: 'secret',
+    MICROSOFT_TENANT_ID: 'organizations',
+    PASSWORD_SIGN_IN: 'on',
+  })
+})
+afterAll(() => system.stop())
+
+type AtProvider = { email: string; subject?: string; issuer?: string; verified?: boolean; provider?: string }
+
+/** Comes back from a provider that has proven who they are; their next call says where they belong. */
+async function signIn({
+  email,
+  subject = unique('sub'),
+  issuer = ISSUER,
+  verified = true,
+  provider = 'oidc',
+}: AtProvider) {
+  const auth = system.system.auth!
+  const { sessionId } = await signInWithProvider(
+    auth,
+    { provider, issuer, subject, email, emailVerified: verified, name: 'Ada Lovelace' },
+    { device: 'a browser', requestId: unique('req') },
+  )
+  const { token } = await issueSessionToken(system.db, auth, sessionId)
+  const call = system.as({ token })
+  const { user } = await call(whoAmI, {})
+  return { token, call, userId: user.id, email }
+}
+
+const membersOf = async (org: Org) =>
+  (await org.owner.call(listMembers, { org_id: org.id, limit: 200 })).members
+const roleIn = async (org: Org, userId: string) =>
+  (await membersOf(org)).find((member) => member.user_id === userId)?.role
+
+const actionsIn = async (org: Org) =>
+  (await org.owner.call(listAudit, { org_id: org.id, limit: 200 })).audit.map(({ action }) => action)
+
+describe('setting it up', () => {
+  test('an owner creates the bearer once, and its value is shown once', async () => {
+    const org = await makeOrganization(system)
+    await expect(org.owner.call(createScimBearer, { provider: 'oidc' })).rejects.toMatchObject({
+      code: 'CONFLICT',
+    })
+    const domain = `${unique('corp')}.test`
+    await system.as({ token: OPERATOR_TOKEN })(setOrganizationDomains, { org_id: org.id, domains: [domain] })
+    for (const role of ['admin', 'viewer'] as const) {
+      const { call } = await makeMember(system, org, role)
+      await expect(call(createScimBearer, { provider: 'oidc' })).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    }
+    for (const [provider, tenant] of [['google'], ['microsoft'], ['oidc', TENANT]] as const)
+      await expect(org.owner.call(createScimBearer, { provider, tenant })).rejects.toMatchObject({
+        code: 'INVALID_REQUEST',
+      })
+    const made = await org.owner.call(createScimBearer, { provider: 'oidc' })
+    expect(made).toMatchObject({ provider: 'oidc', issuer: ISSUER, token: expect.stringMatching(/^svcs_/) })
+    expect(made.base_url).toMatch(/\/scim\/v2$/)
+    await expect(org.owner.call(createScimBearer, { provider: 'oidc' })).rejects.toMatchObject({
+      code: 'CONFLICT',
+    })
+    const shown = await org.owner.call(showScim, {})
+    expect(shown).toMatchObject({
+      domains: [domain],
+      bearer: { starts_with: made.token.slice(0, 11) },
+      providers: [
+        { name: 'microsoft', issuer: null },
+        { name: 'oidc', issuer: `${ISSUER}/` },
+      ],
+    })
+    expect(JSON.stringify(shown)).not.toContain(made.token)
+  })
+
+  test('a rotated bearer works for the chosen time; an API token and an unknown bearer open nothing', async () => {
+    const at = await makeScimOrg(system)
+    const { token } = await at.org.owner.call(rotateScimBearer, { overlap_hours: 1 })
+    expect((await at.directory('GET', '/Users')).status).toBe(200)
+    expect((await directoryOf(system, token)('GET', '/Users')).status).toBe(200)
+    const next = await at.org.owner.call(rotateScimBearer, { overlap_hours: 0 })
+    expect((await directoryOf(system, token)('GET', '/Users')).status).toBe(401)
+    expect((await directoryOf(system, next.token)('GET', '/Users')).status).toBe(200)
+    const { token: apiToken } = await at.org.owner.call(createApiToken, { name: 'no way in' })
+    for (const wrong of [apiToken, at.org.owner.token, `${next.token.slice(0, -1)}!`, 'x']) {
+      const refused = await directoryOf(system, wrong)('GET', '/Users')
+      expect(refused).toMatchObject({ status: 401, body: { schemas: [SCIM_URN.error], status: '401' } })
+      expect(refused.headers.get('www-authenticate')).toBe('Bearer')
+    }
+    await expect(system.as({ token: next.token })(whoAmI, {})).rejects.toMatchObject({
+      code: 'UNAUTHENTICATED',
+    })
+  })
+
+  test('removing it leaves people as they are, says so, and lets nobody in any more', async () => {
+    const at = await makeScimOrg(system)
+    const ada = await provision(at)
+    const waiting = await provision(at)
+    const { userId } = await signIn({ email: ada.email })
+    const { body: group } = await at.directory('POST', '/Groups', {
+      displayName: unique('Legal'),
+      members: [{ value: ada.id }],
+    })
+    expect(await at.org.owner.call(revokeScimBearer, {})).toEqual({ members: 1, waiting: 1 })
+    expect((await at.directory('GET', '/Users')).status).toBe(401)
+    expect(await roleIn(at.org, userId)).toBe('viewer')
+    expect(await at.org.owner.call(showGroup, { group_id: group.id })).toMatchObject({
+      members: [{ id: userId }],
+    })
+    // By their email domain, as everybody; not as who was provisioned.
+    const late = await signIn({ email: waiting.email, subject: waiting.externalId })
+    expect(await roleIn(at.org, late.userId)).toBe('member')
+    await expect(at.org.owner.call(revokeScimBearer, {})).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    expect(await actionsIn(at.org)).toContain('scim.revoked')
+  })
+
+  test('what it can do is said, in the type of SCIM', async () => {
+    const { directory } = await makeScimOrg(system)
+    const config = await directory('GET', '/ServiceProviderConfig')
+    expect(config.headers.get('content-type')).toContain(SCIM_TYPE)
+    expect(config.body).toMatchObject({ patch: { supported: true }, bulk: { supported: false } })
+    expect((await directory('GET', '/ResourceTypes')).body.Resources.map(({ id }) => id)).toEqual([
+      'User',
+      'Group',
+    ])
+    expect((await directory('GET', '/ResourceTypes/User')).body).toMatchObject({ endpoint: '/Users' })
+    expect((await directory('GET', '/Schemas')).body.totalResults).toBe(2)
+    expect((await directory('GET', `/Schemas/${SCIM_URN.group}`)).body).toMatchObject({ name: 'Group' })
+    for (const path of ['/Schemas/urn:x', '/Bulk', '/Users/scp_x', '/Groups/grp_x', '/Me'])
+      expect(await directory('GET', path)).toMatchObject({ status: 404, body: { schemas: [SCIM_URN.error] } })
+  })
+})
+
+describe('as Entra does it', () => {
+  test('looks for somebody, creates them, changes them, sets them inactive with a text, and deletes them', async () => {
+    const { directory, domain, org } = await makeScimOrg(system, { provider: 'microsoft', tenant: TENANT })
+    const userName = `Ada.${unique('L')}@${domain}`
+    const filter = `/Users?filter=${encodeURIComponent(`userName eq "${userName.toUpperCase()}"`)}`
+    expect((await directory('GET', filter)).body).toMatchObject({ totalResults: 0, Resources: [] })
+    const oid = '0a0a0a0a-2222-4333-8444-555555555555'
+    const made = await directory('POST', '/Users', entraUser(userName, oid))
+    expect(made).toMatchObject({ status: 201, body: { userName, externalId: oid, active: true } })
+    expect(made.headers.get('location')).toBe((made.body.meta as { location: string }).location)
+    const path = `/Users/${made.body.id}`
+    expect((await directory('GET', filter)).body.Resources.map(({ id }) => id)).toEqual([made.body.id])
+    expect((await directory('GET', path)).body).toEqual(made.body)
+
+    const changed = await directory(
+      'PATCH',
+      path,
+      patch(
+        { op: 'Replace', path: 'displayName', value: 'Ada King' },
+        { op: 'Add', path: 'name.familyName', value: 'King' },
+        { op: 'Replace', path: 'emails[type eq "work"].value', value: `ada.king@${domain}` },
+        { op: 'Add', path: 'addresses[type eq "work"].country', value: 'UK' },
+        {
+          op: 'Add',
+          path: 'urn:ietf:params:scim:schemas:extension:enterprise:2.0:User:department',
+          value: 'Engines',
+        },
+      ),
+    )
+    expect(changed).toMatchObject({
+      status: 200,
+      body: {
+        displayName: 'Ada King',
+        name: { givenName: 'Ada', familyName: 'King' },
+        emails: [{ value: `ada.king@${domain}` }],
+      },
+    })
+    const person = await signIn({
+      email: userName,
+      subject: oid,
+      issuer: `https://login.microsoftonline.com/${TENANT}/v2.0`,
+      verified: false,
+      provider: 'microsoft',
+    })
+    expect(await roleIn(org, person.userId)).toBe('viewer')
+    const off = await directory('PATCH', path, patch({ op: 'Replace', path: 'active', value: 'False' }))
+    expect(off.body.active).toBe(false)
+    expect(await roleIn(org, person.userId)).toBeUndefined()
+    await directory('PATCH', path, patch({ op: 'Add', path: 'active', value: 'True' }))
+    expect(await roleIn(org, person.userId)).toBe('viewer')
+    expect((await directory('DELETE', path)).status).toBe(204)
+    expect(await roleIn(org, person.userId)).toBeUndefined()
+    for (const method of ['GET', 'DELETE'] as const) expect((await directory(method, path)).status).toBe(404)
+    expect((await actionsIn(org)).filter((action) => action.startsWith('scim.'))).toEqual([
+      'scim.person_deleted',
+      'scim.person_activated',
+      'scim.person_deactivated',
+      'scim.person_bound',
+      'scim.person_changed',
+      'scim.person_created',
+      'scim.created',
+    ])
+  })
+
+  test('groups: added in a value, removed in a value, renamed, read without their members', async () => {
+    const at = await makeScimOrg(system)
+    const { directory, org } = at
+    const people = [await provision(at), await provision(at), await provision(at)]
+    const [a, b, c] = people.map(({ id }) => ({ value: id }))
+    const name = unique('Sales')
+    const { body: group } = await directory('POST', '/Groups', {
+      schemas: [SCIM_URN.group],
+      externalId: unique('gid'),
+      displayName: name,
+      members: [],
+    })
+    const path = `/Groups/${group.id}`
+    const found = await directory(
+      'GET',
+      `/Groups?excludedAttributes=members&filter=${encodeURIComponent(`displayName eq "${name}"`)}`,
+    )
+    expect(found.body.Resources).toMatchObject([{ id: group.id, displayName: name }])
+    expect(found.body.Resources[0]).not.toHaveProperty('members')
+    const idsIn = async () =>
+      ((await directory('GET', path)).body.members ?? []).map(({ value }) => value).toSorted()
+    expect(
+      (await directory('PATCH', path, patch({ op: 'Add', path: 'members', value: [a, b, c] }))).status,
+    ).toBe(204)
+    expect(await idsIn()).toEqual([a, b, c].map((one) => one!.value).toSorted())
+    await directory('PATCH', path, patch({ op: 'Remove', path: 'members', value: [a] }))
+    await directory('PATCH', path, patch({ op: 'Remove', path: `members[value eq "${b!.value}"]` }))
+    expect(await idsIn()).toEqual([c!.value])
+    const asked = `id eq "${group.id}" and members eq "${c!.value}"`
+    expect((await directory('GET', `/Groups?filter=${encodeURIComponent(asked)}`)).body.totalResults).toBe(1)
+    await directory('PATCH', path, patch({ op: 'Replace', path: 'displayName', value: `${name} EU` }))
+    expect((await org.owner.call(listGroups, {})).groups.map((one) => one.name)).toEqual([`${name} EU`])
+    await directory('PATCH', path, patch({ op: 'Remove', path: 'members' }))
+    expect(await idsIn()).toEqual([])
+    expect((await directory('DELETE', path)).status).toBe(204)
+    expect((await org.owner.call(listGroups, {})).groups).toEqual([])
+  })
+})
+
+describe('as Okta does it', () => {
+  test('looks for somebody, creates them, replaces them, sets them inactive with a value, and active again', async () => {
+    const { directory, domain, org } = await makeScimOrg(system)
+    const userName = `${unique('grace')}@${domain}`
+    const asked = `/Users?filter=${encodeURIComponent(`userName eq "${userName}"`)}&startIndex=1&count=100`
+    expect((await directory('GET', asked)).body.totalResults).toBe(0)
+    const sent = oktaUser(userName)
+    const made = await directory('POST', '/Users', sent, {
+      'content-type': 'application/scim+json; charset=utf-8',
+    })
+    expect(made).toMatchObject({ status: 201, body: { userName, name: sent.name } })
+    expect(JSON.stringify(made.body)).not.toContain(sent.password)
+    const path = `/Users/${made.body.id}`
+    const person = await signIn({ email: userName, subject: sent.externalId })
+    expect(await roleIn(org, person.userId)).toBe('viewer')
+    const replaced = await directory('PUT', path, { ...sent, id: made.body.id, displayName: 'Rear Admiral' })
+    expect(replaced).toMatchObject({ status: 200, body: { displayName: 'Rear Admiral', active: true } })
+    await directory('PATCH', path, patch({ op: 'replace', value: { active: false } }))
+    expect(await roleIn(org, person.userId)).toBeUndefined()
+    await directory('PATCH', path, patch({ op: 'replace', value: { active: true } }))
+    expect(await roleIn(org, person.userId)).toBe('viewer')
+    await directory('PUT', path, { ...sent, active: false })
+    expect(await roleIn(org, person.userId)).toBeUndefined()
+  })
+
+  test('groups: pushed with members, replaced whole, changed by value and without a path', async () => {
+    const at = await makeScimOrg(system)
+    const [a, b] = [await provision(at), await provision(at)]
+    const name = unique('Everyone')
+    const { body: group, status } = await at.directory('POST', '/Groups', {
+      schemas: [SCIM_URN.group],
+      displayName: name,
+      members: [{ value: a.id, display: a.email }],
+    })
+    expect(status).toBe(201)
+    const path = `/Groups/${group.id}`
+    const idsIn = async () => (await at.directory('GET', path)).body.members?.map(({ value }) => value)
+    await at.directory(
+      'PATCH',
+      path,
+      patch(
+        { op: 'remove', path: `members[value eq "${a.id}"]` },
+        { op: 'add', path: 'members', value: [{ value: b.id }] },
+        { op: 'replace', value: { id: group.id, displayName: `${name} 2` } },
+      ),
+    )
+    expect(await idsIn()).toEqual([b.id])
+    const put = await at.directory('PUT', path, {
+      schemas: [SCIM_URN.group],
+      id: group.id,
+      displayName: `${name} 2`,
+      members: [{ value: a.id }],
+    })
+    expect(put).toMatchObject({ status: 200, body: { displayName: `${name} 2`, members: [{ value: a.id }] } })
+    await at.directory('PATCH', path, patch({ op: 'replace', path: 'members', value: [{ value: b.id }] }))
+    expect(await idsIn()).toEqual([b.id])
+  })
+})
+
+describe('whose account it is', () => {
+  test('by the subject, once, at the issuer that was named; at no other one, whatever address that answers for', async () => {
+    const at = await makeScimOrg(system)
+    const ada = await provision(at)
+    const elsewhere = await signIn({
+      email: ada.email,
+      subject: ada.externalId,
+      issuer: 'https://other.test',
+    })
+    // By their email domain, as everybody.
+    expect(await roleIn(at.org, elsewhere.userId)).toBe('member')
+    const here = await signIn({ email: ada.email, subject: ada.externalId })
+    expect(here.userId).not.toBe(elsewhere.userId)
+    expect(await roleIn(at.org, here.userId)).toBe('viewer')
+    const another = await signIn({ email: ada.email })
+    const bound = await system.db.select().from(provisionedPeople).where(eq(provisionedPeople.id, ada.id))
+    expect(bound.map(({ userId }) => userId)).toEqual([here.userId])
+    expect(await roleIn(at.org, another.userId)).toBe('member')
+  })
+
+  test('by the address only where the issuer answers for it', async () => {
+    const at = await makeScimOrg(system)
+    const ada = await provision(at)
+    const unproven = await signIn({ email: ada.email, verified: false })
+    expect(await membersOf(at.org)).toHaveLength(1)
+    const proven = await signIn({ email: ada.email })
+    expect(await roleIn(at.org, proven.userId)).toBe('viewer')
+    expect(proven.userId).not.toBe(unproven.userId)
+  })
+
+  test('whoever signed in before is bound at once by their subject; an existing member stays so, with their role', async () => {
+    const at = await makeScimOrg(system)
+    const [email, subject] = [`${unique('ada')}@${at.domain}`, unique('sub')]
+    const { userId } = await signIn({ email, subject })
+    await at.org.owner.call(changeMemberRole, { org_id: at.org.id, user_id: userId, role: 'developer' })
+    await provision(at, { email, externalId: subject })
+    expect(await roleIn(at.org, userId)).toBe('developer')
+    expect((await at.org.owner.call(showScim, {})).people).toEqual({ active: 1, inactive: 0, waiting: 0 })
+  })
+
+  test('naming the subject of somebody of another organization brings in nobody, and shows nothing of them', async () => {
+    const [here, there] = [await makeScimOrg(system), await makeScimOrg(system)]
+    const [email, subject] = [`${unique('bob')}@${there.domain}`, unique('sub')]
+    const before = await signIn({ email, subject })
+    const { body } = await here.directory('POST', '/Users', entraUser(`x@${here.domain}`, subject))
+    expect(JSON.stringify(body)).not.toContain(email)
+    const after = await signIn({ email, subject })
+    expect(after.userId).toBe(before.userId)
+    expect(await membersOf(here.org)).toHaveLength(1)
+    expect((await here.org.owner.call(showScim, {})).people.waiting).toBe(1)
+  })
+
+  test('whoever was removed by hand stays out until the directory says it anew', async () => {
+    const at = await makeScimOrg(system)
+    const ada = await provision(at)
+    const { userId } = await signIn({ email: ada.email, subject: ada.externalId })
+    await at.org.owner.call(removeMember, { org_id: at.org.id, user_id: userId })
+    await signIn({ email: ada.email, subject: ada.externalId })
+    expect(await roleIn(at.org, userId)).toBeUndefined()
+    const path = `/Users/${ada.id}`
+    await at.directory('PATCH', path, patch({ op: 'replace', value: { active: false } }))
+    await at.directory('PATCH', path, patch({ op: 'replace', value: { active: true } }))
+    expect(await roleIn(at.org, userId)).toBe('viewer')
+  })
+})
+
+describe('inactive', () => {
+  test('ends tokens, places and sessions here, not elsewhere; active again revives nothing', async () => {
+    const at = await makeScimOrg(system)
+    const ada = await provision(at)
+    const person = await signIn({ email: ada.email, subject: ada.externalId })
+    const elsewhere = await makeOrganization(system)
+    await system.db.insert(memberships).values({
+      orgId: elsewhere.id,
+      userId: person.userId,
+      role: 'developer',
+      joinedBy: 'invitation',
+      joinedAt: system.clock.now(),
+    })
+    const inOrg = system.as({ token: person.token, organization: at.org.id })
+    const inOther = system.as({ token: person.token, organization: elsewhere.id })
+    const here = await inOrg(createApiToken, { name: 'here' })
+    const there = await inOther(createApiToken, { name: 'there' })
+    const { id: group_id } = await at.org.owner.call(createGroup, { name: unique('by hand') })
+    await at.org.owner.call(addGroupMember, { group_id, member_id: person.userId })
+    await at.org.owner.call(changeMemberRole, { org_id: at.org.id, user_id: person.userId, role: 'admin' })
+
+    await at.directory('PATCH', `/Users/${ada.id}`, patch({ op: 'Replace', path: 'active', value: 'False' }))
+    await expect(system.as({ token: here.token })(whoAmI, {})).rejects.toMatchObject({
+      code: 'UNAUTHENTICATED',
+    })
+    await expect(inOrg(listApiTokens, {})).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    expect(await system.as({ token: there.token })(whoAmI, {})).toMatchObject({
+      organization: { id: elsewhere.id },
+    })
+    expect(await roleIn(elsewhere, person.userId)).toBe('developer')
+    // Neither by the email domain, nor with another account at another issuer.
+    await signIn({ email: ada.email, subject: ada.externalId })
+    await signIn({ email: ada.email, issuer: 'https://other.test' })
+    expect(await membersOf(at.org)).toHaveLength(1)
+
+    await at.directory('PATCH', `/Users/${ada.id}`, patch({ op: 'Replace', path: 'active', value: 'True' }))
+    expect(await roleIn(at.org, person.userId)).toBe('viewer')
+    await expect(system.as({ token: here.token })(whoAmI, {})).rejects.toMatchObject({
+      code: 'UNAUTHENTICATED',
+    })
+    expect((await at.org.owner.call(showGroup, { group_id })).members).toEqual([])
+    const trail = (await at.org.owner.call(listAudit, { org_id: at.org.id, action: 'member.removed' })).audit
+    expect(trail).toMatchObject([
+      {
+        actor: { kind: 'scim_bearer', id: null, name: `SCIM bearer ${at.token.slice(0, 11)}…` },
+        subject: ada.email,
+      },
+    ])
+  })
+
+  test('also whichever other account here has proven the address, and its open invitations', async () => {
+    const at = await makeScimOrg(system)
+    const ada = await provision(at)
+    const invited = await at.org.owner.call(inviteMember, {
+      org_id: at.org.id,
+      email: ada.email,
+      role: 'admin',
+    })
+    const other = await signIn({ email: ada.email, issuer: 'https://other.test' })
+    expect(await roleIn(at.org, other.userId)).toBe('member')
+    await at.directory('DELETE', `/Users/${ada.id}`)
+    expect(await membersOf(at.org)).toHaveLength(1)
+    const third = await signIn({ email: ada.email, issuer: 'https://third.test' })
+    expect(await membersOf(at.org)).toHaveLength(1)
+    const token = invited.invitation_url!.split('/').at(-1)!
+    await expect(third.call(acceptInvitation, { token })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  })
+
+  test('the last owner too: the operator is told how to name another one', async () => {
+    const at = await makeScimOrg(system)
+    const ada = await provision(at)
+    const { userId, call } = await signIn({ email: ada.email, subject: ada.externalId })
+    await at.org.owner.call(changeMemberRole, { org_id: at.org.id, user_id: userId, role: 'owner' })
+    await call(removeMember, { org_id: at.org.id, user_id: at.org.owner.userId })
+    await at.directory('PATCH', `/Users/${ada.id}`, patch({ op: 'replace', value: { active: false } }))
+    await expect(call(listAudit, { org_id: at.org.id })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    const told = system.logLines.findLast((line) => line.includes('last owner'))
+    expect(told).toContain(`POST /api/v1/admin/orgs/${at.org.id}/owners`)
+    const next = await makePerson(system)
+    await system.as({ token: OPERATOR_TOKEN })(addOwnerAsOperator, { org_id: at.org.id, email: next.email })
+    const trail = await next.call(listAudit, { org_id: at.org.id, action: 'scim.owners_ended' })
+    expect(trail.audit).toMatchObject([{ subject: ada.email, actor: { kind: 'scim_bearer' } }])
+  })
+})
+
+describe('groups', () => {
+  test('give places in rows, and roles that owners choose: the highest, never owner, and never of an owner', async () => {
+    const at = await makeScimOrg(system)
+    const { org, directory } = at
+    const ada = await provision(at)
+    const [low, high] = [unique('Developers'), unique('Admins')]
+    const groupOf = async (displayName: string) =>
+      (await directory('POST', '/Groups', { displayName, members: [{ value: ada.id }] })).body.id
+    const [developers, admins] = [await groupOf(low), await groupOf(high)]
+    await org.owner.call(setGroupRole, { group_id: developers, role: 'developer' })
+    await org.owner.call(setGroupRole, { group_id: admins, role: 'admin' })
+    expect((await org.owner.call(listProvisionedGroups, {})).groups).toMatchObject([
+      { name: high, people: 1, role: 'admin' },
+      { name: low, people: 1, role: 'developer' },
+    ])
+    await expect(
+      org.owner.call(setGroupRole, { group_id: admins, role: 'owner' as 'admin' }),
+    ).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
+    const admin = await makeMember(system, org, 'admin')
+    await expect(admin.call(setGroupRole, { group_id: admins, role: 'none' })).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+    })
+    // Waiting until now: places and roles come with the membership.
+    const { userId } = await signIn({ email: ada.email, subject: ada.externalId })
+    expect(await roleIn(org, userId)).toBe('admin')
+    expect(await org.owner.call(showGroup, { group_id: admins })).toMatchObject({ members: [{ id: userId }] })
+    await expect(org.owner.call(removeGroup, { group_id: admins })).rejects.toMatchObject({
+      code: 'CONFLICT',
+    })
+
+    const leave = (group: string) =>
+      directory('PATCH', `/Groups/${group}`, patch({ op: 'remove', path: `members[value eq "${ada.id}"]` }))
+    await leave(admins)
+    expect(await roleIn(org, userId)).toBe('developer')
+    await directory('DELETE', `/Groups/${developers}`)
+    expect(await roleIn(org, userId)).toBe('viewer')
+    await org.owner.call(changeMemberRole, { org_id: org.id, user_id: userId, role: 'owner' })
+    await directory(
+      'PATCH',
+      `/Groups/${admins}`,
+      patch({ op: 'add', path: 'members', value: [{ value: ada.id }] }),
+    )
+    expect(await roleIn(org, userId)).toBe('owner')
+    await org.owner.call(setGroupRole, { group_id: admins, role: 'none' })
+    expect(await roleIn(org, userId)).toBe('owner')
+  })
+
+  test('one that somebody here created is filled, not taken over: its own members and its name stay', async () => {
+    const at = await makeScimOrg(system)
+    const name = unique('Legal')
+    const { id: group_id } = await at.org.owner.call(createGroup, { name })
+    await at.org.owner.call(addGroupMember, { group_id, member_id: at.org.owner.userId })
+    const ada = await provision(at)
+    const { userId } = await signIn({ email: ada.email })
+    expect(await at.directory('POST', '/Groups', { displayName: name.toUpperCase() })).toMatchObject({
+      status: 409,
+      body: { scimType: 'uniqueness' },
+    })
+    const found = await at.directory(
+      'GET',
+      `/Groups?filter=${encodeURIComponent(`displayName eq "${name}"`)}`,
+    )
+    expect(found.body.Resources).toMatchObject([{ id: group_id, members: [] }])
+    const path = `/Groups/${group_id}`
+    await at.directory('PATCH', path, patch({ op: 'replace', path: 'members', value: [{ value: ada.id }] }))
+    const ids = async () =>
+      (await at.org.owner.call(showGroup, { group_id })).members.map(({ id }) => id).toSorted()
+    expect(await ids()).toEqual([userId, at.org.owner.userId].toSorted())
+    expect((await at.directory('DELETE', path)).status).toBe(204)
+    expect(await ids()).toEqual([at.org.owner.userId])
+  })
+})
+
+describe('two organizations', () => {
+  test('neither reads, filters, changes or puts into groups the people of the other', async () => {
+    const [here, there] = [await makeScimOrg(system), await makeScimOrg(system)]
+    const bob = await provision(there)
+    const { userId } = await signIn({ email: bob.email, subject: bob.externalId })
+    const { body: group } = await there.directory('POST', '/Groups', { displayName: unique('Theirs') })
+    expect((await here.directory('GET', '/Users')).body.totalResults).toBe(0)
+    expect((await here.directory('GET', '/Groups')).body.totalResults).toBe(0)
+    const asked = encodeURIComponent(`userName eq "${bob.email}" or userName pr or not (userName eq "x")`)
+    expect((await here.directory('GET', `/Users?filter=${asked}`)).body.totalResults).toBe(0)
+    const unknown = await here.directory('GET', `/Users/scp_${'0'.repeat(25)}`)
+    for (const [method, path, body] of [
+      ['GET', `/Users/${bob.id}`],
+      ['DELETE', `/Users/${bob.id}`],
+      ['PUT', `/Users/${bob.id}`, oktaUser(`x@${here.domain}`)],
+      ['PATCH', `/Users/${bob.id}`, patch({ op: 'replace', value: { active: false } })],
+      ['GET', `/Groups/${group.id}`],
+      ['DELETE', `/Groups/${group.id}`],
+      ['PATCH', `/Groups/${group.id}`, patch({ op: 'replace', value: { displayName: 'Ours' } })],
+    ] as const) {
+      const refused = await here.directory(method, path, body)
+      expect(refused.status).toBe(404)
+      expect(refused.body).toEqual(unknown.body)
+    }
+    expect(
+      await here.directory('POST', '/Groups', { displayName: unique('Ours'), members: [{ value: bob.id }] }),
+    ).toMatchObject({ status: 400, body: { scimType: 'invalidValue' } })
+    expect((await here.directory('GET', '/Groups')).body.totalResults).toBe(0)
+    expect(await roleIn(there.org, userId)).toBe('viewer')
+    expect((await there.directory('GET', `/Users/${bob.id}`)).body.active).toBe(true)
+  })
+})
+
+describe('bad input', () => {
+  let at: ScimOrg
+  beforeAll(async () => {
+    at = await makeScimOrg(system)
+  })
+  const usersWith = (filter: string) => at.directory('GET', `/Users?filter=${encodeURIComponent(filter)}`)
+
+  test('a person of a foreign domain is refused, and nothing is created or changed', async () => {
+    const ada = await provision(at)
+    const foreign = 'ada@foreign.test'
+    for (const sent of [
+      entraUser(foreign),
+      { ...entraUser(`ada2@${at.domain}`), emails: [{ value: foreign, primary: true }] },
+      entraUser(`ada@sub.${at.domain}`),
+      entraUser('no address'),
+    ])
+      expect(await at.directory('POST', '/Users', sent)).toMatchObject({
+        status: 400,
+        body: { schemas: [SCIM_URN.error], status: '400', scimType: 'invalidValue' },
+      })
+    for (const change of [
+      { op: 'replace', path: 'userName', value: foreign },
+      { op: 'replace', path: 'emails[type eq "work"].value', value: foreign },
+    ])
+      expect((await at.directory('PATCH', `/Users/${ada.id}`, patch(change))).status).toBe(400)
+    expect((await usersWith('userName co "foreign"')).body.totalResults).toBe(0)
+    const known = await system.db.select().from(users).where(eq(users.email, foreign))
+    expect(known).toEqual([])
+  })
+
+  test('a name, an address or an externalId that somebody has is a conflict', async () => {
+    const ada = await provision(at)
+    for (const sent of [
+      entraUser(ada.email.toUpperCase()),
+      { ...entraUser(`${unique('x')}@${at.domain}`), emails: [{ value: ada.email }] },
+      entraUser(`${unique('x')}@${at.domain}`, ada.externalId),
+    ])
+      expect(await at.directory('POST', '/Users', sent)).toMatchObject({
+        status: 409,
+        body: { scimType: 'uniqueness' },
+      })
+  })
+
+  test.each([
+    ['userName eq'],
+    ['userName eq "a'],
+    ['userName xx "a"'],
+    ['nothing eq "a"'],
+    ['userName eq "a" and'],
+    ['emails[type eq "work"'],
+    ['emails[emails[type pr]]'],
+    ['active eq "maybe"'],
+    ['meta.created gt "yesterday"'],
+    ['userName eq "a\\u0000"'],
+    ['"a" eq "a"'],
+    [`${'('.repeat(30)}userName pr${')'.repeat(30)}`],
+    [`userName eq "${'a'.repeat(2_000)}"`],
+  ])('the filter %.40s is refused in the shape of SCIM', async (filter) => {
+    expect(await usersWith(filter)).toMatchObject({
+      status: 400,
+      body: { scimType: 'invalidFilter', status: '400' },
+    })
+  })
+
+  test.each([
+    ['invalidSyntax', {}],
+    ['invalidSyntax', 'not json'],
+    ['invalidSyntax', []],
+    ['invalidSyntax', patch()],
+    ['invalidSyntax', patch({ op: 'move', path: 'active' })],
+    ['noTarget', patch({ op: 'remove' })],
+    ['mutability', patch({ op: 'remove', path: 'userName' })],
+    ['invalidValue', patch({ op: 'replace', path: 'active', value: 'perhaps' })],
+    ['invalidPath', patch({ op: 'replace', path: 'emails[', value: 'x' })],
+    ['invalidPath', patch({ op: 'replace', path: 'a b c', value: 'x' })],
+    [
+      'invalidPath',
+      patch({ op: 'replace', path: `emails[${'('.repeat(20)}type pr${')'.repeat(20)}]`, value: 'x' }),
+    ],
+    ['invalidValue', patch({ op: 'replace', path: 'displayName', value: { a: 1 } })],
+    [
+      'tooMany',
+      patch(...Array.from({ length: 1_001 }, () => ({ op: 'replace', path: 'title', value: 'x' }))),
+    ],
+  ])('a change that is wrong is refused: %#, %s', async (scimType, body) => {
+    const ada = await provision(at)
+    expect(await at.directory('PATCH', `/Users/${ada.id}`, body)).toMatchObject({
+      status: 400,
+      body: { scimType },
+    })
+    expect((await at.directory('GET', `/Users/${ada.id}`)).body.active).toBe(true)
+  })
+
+  test('other types, too much and too many members are refused', async () => {
+    const plain = await at.directory('POST', '/Users', '{}', { 'content-type': 'text/plain' })
+    expect(plain).toMatchObject({ status: 400, body: { scimType: 'invalidSyntax' } })
+    const large = await at.directory('POST', '/Users', `"${'x'.repeat(SCIM_BODY_MAX_BYTES)}"`)
+    expect(large).toMatchObject({ status: 413, body: { schemas: [SCIM_URN.error], status: '413' } })
+    const members = Array.from({ length: GROUP_MEMBERS_MAX + 1 }, (_, n) => ({ value: `scp_${n}` }))
+    expect(await at.directory('POST', '/Groups', { displayName: unique('all'), members })).toMatchObject({
+      status: 400,
+      body: { scimType: 'tooMany' },
+    })
+    for (const query of ['startIndex=x', 'count=1e9', 'count=99999999999'])
+      expect((await at.directory('GET', `/Users?${query}`)).status).toBe(400)
+  })
+
+  test('a bearer that calls too often is told to wait, and another organization is not', async () => {
+    const [busy, other] = [await makeScimOrg(system), await makeScimOrg(system)]
+    const auth = system.system.auth!
+    const { validateScimBearer } = await import('../../src/cores/scim/index.ts')
+    const count = validateScimBearer(auth)
+    const from = { requestId: 'r', address: '127.0.0.1' }
+    // In one step: the bucket of a minute is full.
+    const { scimBearers } = await import('../../db/schema.ts')
+    const full = new Date(system.clock.now().getTime() + (SCIM_CALLS.seconds + 5) * 1000)
+    await system.db.update(scimBearers).set({ fullUntil: full }).where(eq(scimBearers.orgId, busy.org.id))
+    await expect(count(busy.token, from)).rejects.toMatchObject({ code: 'RATE_LIMITED' })
+    const refused = await busy.directory('GET', '/Users')
+    expect(refused).toMatchObject({ status: 429, body: { status: '429' } })
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect((await other.directory('GET', '/Users')).status).toBe(200)
+    system.clock.advance(10)
+    expect((await busy.directory('GET', '/Users')).status).toBe(200)
+  })
+})
+
+test('pages: from 1, as many as asked and at most 200, and the total in each', async () => {
+  const at = await makeScimOrg(system)
+  const ids: string[] = []
+  for (let n = 0; n < 5; n++) ids.push((await provision(at)).id)
+  const page = async (query: string) => {
+    const { body } = await at.directory('GET', `/Users?${query}`)
+    return [body.totalResults, body.startIndex, body.Resources.map(({ id }) => ids.indexOf(id))]
+  }
+  expect(await page('startIndex=1&count=2')).toEqual([5, 1, [0, 1]])
+  expect(await page('startIndex=3&count=2')).toEqual([5, 3, [2, 3]])
+  expect(await page('startIndex=5&count=2')).toEqual([5, 5, [4]])
+  expect(await page('startIndex=6&count=2')).toEqual([5, 6, []])
+  expect(await page('startIndex=0&count=-1')).toEqual([5, 1, []])
+  expect(await page('count=100000')).toEqual([5, 1, [0, 1, 2, 3, 4]])
+  expect(await page(`count=1&filter=${encodeURIComponent('active eq true')}`)).toEqual([5, 1, [0]])
+})
+
+test('active again is another membership, by a replacement too', async () => {
+  const at = await makeScimOrg(system)
+  const ada = await provision(at)
+  const { userId } = await signIn({ email: ada.email, subject: ada.externalId })
+  const before = await system.db.select().from(memberships).where(isMember(at.org, userId))
+  await at.directory('PUT', `/Users/${ada.id}`, { ...entraUser(ada.email, ada.externalId), active: 'False' })
+  await at.directory('PUT', `/Users/${ada.id}`, entraUser(ada.email, ada.externalId))
+  const after = await system.db.select().from(memberships).where(isMember(at.org, userId))
+  expect(after[0]!.id).not.toBe(before[0]!.id)
+  const known = await system.db.select().from(identities).where(eq(identities.userId, userId))
+  expect(known).toHaveLength(1)
+})
+
+const isMember = (org: Org, userId: string) =>
+  and(eq(memberships.orgId, org.id), eq(memberships.userId, userId))
