@@ -5,6 +5,7 @@
 
 const PAGES = 'the auth service with its pages is the vendor’s'
 const CONNECTOR = 'there is no authorization server: the MCP endpoints take API tokens only'
+const SCIM = 'there is no SCIM with hosted auth: hosted.test.ts'
 const WORKLOADS = 'there is no workload identity with hosted auth: workers use tokens'
 const NONE_SERVED = 'whoever is in no organization that is served is refused with 403: hosted-auth.test.ts'
 const ASSERTIONS = 'assertions of the own MCP server are trusted for their minute: hosted-auth.test.ts'
@@ -23,6 +24,7 @@ const ENGINE =
 
 /** Whole files. */
 export const FILES: Readonly<Record<string, string>> = {
+  'test/walks/scim.test.ts': SCIM,
   'test/walks/admission.test.ts': CONNECTOR,
   'test/walks/agents.test.ts': CONNECTOR,
   'test/walks/app-events.test.ts': ENGINE,
@@ -115,6 +117,17 @@ export const TESTS: Readonly<Record<string, Readonly<Record<string, string>>>> =
   },
   'test/walks/audit.test.ts': {
     'profile.email_lost': PAGES,
+    'scim.created': SCIM,
+    'scim.rotated': SCIM,
+    'scim.revoked': SCIM,
+    'scim.role_set': SCIM,
+    'scim.person_created': SCIM,
+    'scim.person_changed': SCIM,
+    'scim.person_deactivated': SCIM,
+    'scim.person_activated': SCIM,
+    'scim.person_deleted': SCIM,
+    'scim.person_bound': SCIM,
+    'scim.owners_ended': SCIM,
     'access.ended_again': ENDINGS,
     'data_source.previewed': 'its source has no database, so that what comes after the row is 504',
     'grant.created': CONNECTOR,
@@ -221,6 +234,10 @@ export const TESTS: Readonly<Record<string, Readonly<Record<string, string>>>> =
   },
   'test/walks/token-rotation.test.ts': { 'a credential of a machine agent': CONNECTOR },
   'test/walks/two-organizations.test.ts': {
+    createScimBearer: SCIM,
+    rotateScimBearer: SCIM,
+    setGroupRole: SCIM,
+    revokeScimBearer: SCIM,
     updateIdentityProvider: CONNECTOR,
     createIdentityProviderClient: CONNECTOR,
     allowIdentityProviderClient: CONNECTOR,

@@ -56,6 +56,7 @@ import { proposalRoutes } from './pages/maintenance/proposal.ts'
 import { runRoutes } from './pages/maintenance/run.ts'
 import { groupRoutes } from './pages/members/group.ts'
 import { groupListRoutes } from './pages/members/groups.ts'
+import { scimRoutes } from './pages/members/scim.ts'
 import { memberRoutes } from './pages/members/members.ts'
 import { LOAD_FILE_PATH, loadFileRoutes } from './pages/data-sources/load-file.ts'
 import { loadRoutes } from './pages/data-sources/load.ts'
@@ -89,6 +90,7 @@ const ROUTES = [
   searchRoutes,
   groupRoutes,
   groupListRoutes,
+  scimRoutes,
   memberRoutes,
   dataSourceListRoutes,
   newDatabaseRoutes,

@@ -85,6 +85,7 @@ const NAVIGATION: readonly Group[] = [
         tabs: [
           { href: '/console/members', label: 'Members', for: 'viewer' },
           { href: '/console/members/groups', label: 'Groups', for: 'admin' },
+          { href: '/console/members/scim', label: 'SCIM', for: 'owner' },
         ],
       },
       { href: '/console/maintenance', label: 'Maintenance agent', icon: 'pulse', for: 'viewer' },

@@ -2,8 +2,9 @@
 import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test, vi } from 'vitest'
 import { connect, type Connection } from '../../db/connect.ts'
-import { platformAccessGrants } from '../../db/schema.ts'
+import { platformAccessGrants, provisionedPeople, scimBearers } from '../../db/schema.ts'
 import { removeMember } from '../../src/contracts/members.ts'
+import { revokeScimBearer } from '../../src/contracts/scim.ts'
 import { signOutEverywhere } from '../../src/contracts/sessions.ts'
 import {
   arrive,
@@ -16,6 +17,7 @@ import {
 } from '../support/assistant.ts'
 import { testDatabase } from '../support/database.ts'
 import { makeMember, makeOrganization, signedIn, type Org, type Person } from '../support/make.ts'
+import { insertScimBearer, provision } from '../support/scim.ts'
 import { newWalker, type Page, type Walker } from '../support/walker.ts'
 
 let system: ListeningSystem
@@ -52,6 +54,21 @@ test('signed out everywhere, then Allow: they sign in again, and nothing was gra
   expect((await decide(system, walker, again)).location?.searchParams.get('code')).toBeTruthy()
   expect(await grants()).toHaveLength(1)
 })
+
+test.each([1, 2, 3])(
+  'set inactive by the directory while Allow is pressed: no agent is left, %i',
+  async () => {
+    const at = await insertScimBearer(system, await makeOrganization(system))
+    const { id } = await provision(at)
+    const isIt = eq(provisionedPeople.id, id)
+    // Bound to whoever has the page open.
+    await system.db.update(provisionedPeople).set({ orgId: org.id, userId: person.userId }).where(isIt)
+    await system.db.update(scimBearers).set({ orgId: org.id }).where(eq(scimBearers.orgId, at.org.id))
+    await Promise.all([allow(), at.directory('DELETE', `/Users/${id}`)])
+    expect((await grants()).filter(({ revokedAt }) => revokedAt === null)).toEqual([])
+    await org.owner.call(revokeScimBearer, {})
+  },
+)
 
 test('removed, then Allow: the page has nothing left to choose', async () => {
   await org.owner.call(removeMember, { org_id: org.id, user_id: person.userId })

@@ -1,6 +1,6 @@
 /** SCIM: the directory of an organization says who its people are. Requests as Entra and Okta document them. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { and, eq } from '../../db/drizzle.ts'
+import { and, eq, isNull } from '../../db/drizzle.ts'
 import { identities, memberships, provisionedPeople, users } from '../../db/schema.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import {
@@ -495,6 +495,81 @@ describe('inactive', () => {
     await system.as({ token: OPERATOR_TOKEN })(addOwnerAsOperator, { org_id: at.org.id, email: next.email })
     const trail = await next.call(listAudit, { org_id: at.org.id, action: 'scim.owners_ended' })
     expect(trail.audit).toMatchObject([{ subject: ada.email, actor: { kind: 'scim_bearer' } }])
+  })
+})
+
+describe('at the same moment', () => {
+  const ROUNDS = [1, 2, 3, 4]
+  const off = (at: ScimOrg, id: string) =>
+    at.directory('PATCH', `/Users/${id}`, patch({ op: 'replace', value: { active: false } }))
+
+  test.each(ROUNDS)('a first sign-in and being set inactive leave no member, round %i', async () => {
+    const at = await makeScimOrg(system)
+    const ada = await provision(at)
+    const [signedIn] = await Promise.all([
+      signIn({ email: ada.email, subject: ada.externalId }),
+      off(at, ada.id),
+    ])
+    expect(await roleIn(at.org, signedIn.userId)).toBeUndefined()
+    // Neither does the next one.
+    await signIn({ email: ada.email, subject: ada.externalId })
+    expect(await membersOf(at.org)).toHaveLength(1)
+  })
+
+  test.each(ROUNDS)(
+    'joining by the domain at another issuer and being deleted leave no member, round %i',
+    async () => {
+      const at = await makeScimOrg(system)
+      const ada = await provision(at)
+      await Promise.all([
+        signIn({ email: ada.email, issuer: 'https://other.test' }),
+        at.directory('DELETE', `/Users/${ada.id}`),
+      ])
+      expect(await membersOf(at.org)).toHaveLength(1)
+    },
+  )
+
+  test.each(ROUNDS)('accepting an invitation and being set inactive leave no member, round %i', async () => {
+    const at = await makeScimOrg(system)
+    const [ada, person] = [await provision(at), await makePerson(system)]
+    const invited = await at.org.owner.call(inviteMember, {
+      org_id: at.org.id,
+      email: ada.email,
+      role: 'admin',
+    })
+    const token = invited.invitation_url!.split('/').at(-1)!
+    await Promise.allSettled([person.call(acceptInvitation, { token }), off(at, ada.id)])
+    expect(await membersOf(at.org)).toHaveLength(1)
+  })
+
+  test.each(ROUNDS)('making a token and being set inactive leave no token that works, round %i', async () => {
+    const at = await makeScimOrg(system)
+    const ada = await provision(at)
+    const { call } = await signIn({ email: ada.email, subject: ada.externalId })
+    const [made] = await Promise.allSettled([call(createApiToken, { name: 'quick' }), off(at, ada.id)])
+    const token = made.status === 'fulfilled' ? made.value.token : 'none'
+    await expect(system.as({ token })(whoAmI, {})).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+  })
+
+  test('the same person twice is one, and one is told of the other', async () => {
+    const at = await makeScimOrg(system)
+    const sent = entraUser(`${unique('ada')}@${at.domain}`)
+    const made = await Promise.all(Array.from({ length: 4 }, () => at.directory('POST', '/Users', sent)))
+    expect(made.map(({ status }) => status).toSorted()).toEqual([201, 409, 409, 409])
+  })
+
+  test('a change and removing SCIM: it is done before, or refused', async () => {
+    const at = await makeScimOrg(system)
+    const [made] = await Promise.all([
+      at.directory('POST', '/Users', entraUser(`${unique('ada')}@${at.domain}`)),
+      at.org.owner.call(revokeScimBearer, {}),
+    ])
+    expect([201, 401]).toContain(made.status)
+    const left = await system.db
+      .select()
+      .from(provisionedPeople)
+      .where(and(eq(provisionedPeople.orgId, at.org.id), isNull(provisionedPeople.deletedAt)))
+    expect(left).toEqual([])
   })
 })
 

@@ -21,6 +21,7 @@ import {
 } from '../../src/contracts/deliveries.ts'
 import * as deployments from '../../src/contracts/deployments.ts'
 import * as grants from '../../src/contracts/grants.ts'
+import * as scim from '../../src/contracts/scim.ts'
 import * as groups from '../../src/contracts/groups.ts'
 import * as identityProvider from '../../src/contracts/identity-provider.ts'
 import { acknowledgeNotification } from '../../src/contracts/inbox.ts'
@@ -72,6 +73,7 @@ import {
   type Person,
 } from '../support/make.ts'
 import { insertProposal } from '../support/insert-proposal.ts'
+import { directoryOf, patch } from '../support/scim.ts'
 import { linkIn } from '../support/links.ts'
 import { listOf } from '../support/documents.ts'
 import { announced, startFile, uploadFile } from '../support/loads.ts'
@@ -181,7 +183,15 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
   beforeAll(async () => {
     place = await placeForDatabases('embedded')
     host = await openDocumentHost()
-    const env = { SVC_SERVICES: 'api-gateway,auth-service,deploy-api', ...place.settings }
+    const env = {
+      SVC_SERVICES: 'api-gateway,auth-service,deploy-api',
+      // Never asked: SCIM is set up at it.
+      OIDC_ISSUER: 'https://idp.test',
+      OIDC_CLIENT_ID: 'client',
+      OIDC_CLIENT_SECRET: 'secret',
+      PASSWORD_SIGN_IN: 'on',
+      ...place.settings,
+    }
     system = await startSystem(env, {
       withMail: true,
       checks: fakeChecks,
@@ -392,6 +402,23 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
       here.byOwner(sources.setDataSourceState, { source_id: 'db_shared', enabled: false }),
     acknowledgeNotification: () =>
       here.byMember(acknowledgeNotification, { notification_id: here.notification_id }),
+    createScimBearer: async () => {
+      await operator()(organizations.setOrganizationDomains, {
+        org_id: here.org.id,
+        domains: [`${unique('corp')}.test`],
+      })
+      await here.byOwner(scim.createScimBearer, { provider: 'oidc' })
+    },
+    rotateScimBearer: () => here.byOwner(scim.rotateScimBearer, {}),
+    setGroupRole: async () => {
+      const { token } = await here.byOwner(scim.rotateScimBearer, {})
+      const path = `/Groups/${here.group.group_id}`
+      const filled = patch({ op: 'add', path: 'externalId', value: 'board' })
+      await directoryOf(system, token)('PATCH', path, filled)
+      await here.byOwner(scim.setGroupRole, { ...here.group, role: 'developer' })
+      await here.byOwner(scim.setGroupRole, { ...here.group, role: 'none' })
+    },
+    revokeScimBearer: () => here.byOwner(scim.revokeScimBearer, {}),
     createGroup: () => here.byOwner(groups.createGroup, { name: unique('group') }),
     renameGroup: () => here.byOwner(groups.renameGroup, { ...here.group, name: unique('group') }),
     addGroupMember: () =>

@@ -41,8 +41,8 @@ export async function endPerson(context: ScimContext, person: PersonRow): Promis
 type Account = { readonly userId: string; readonly email: string; readonly role: string }
 
 /**
- * The account that they are bound to, and whichever other member has proven one of their addresses: the organization's
- * directory says that nobody is there any more, however they signed in.
+ * The account that they are bound to, and whichever other member has proven one of their addresses or came by an invitation
+ * to it: the organization's directory says that nobody is there any more, however they signed in.
  */
 async function accountsOf(
   tx: Transaction,
@@ -57,6 +57,10 @@ async function accountsOf(
       m.user_id = ${userId}
       or (u.email_verified_at is not null and u.email in ${given})
       or exists (select from identities i where i.user_id = u.id and i.email_verified and lower(i.email) in ${given})
+      or exists (
+        select from invitations i
+        where i.org_id = m.org_id and i.accepted_by = m.user_id and i.email in ${given} and i.accepted_at >= m.joined_at
+      )
     )
     order by m.user_id`)
 }
