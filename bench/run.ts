@@ -21,6 +21,7 @@ import { replicas } from './replicas.ts'
 import { rest } from './rest.ts'
 import { here, readResults, resultsOf, withResults, writeResults } from './results.ts'
 import { scifact } from './scifact.ts'
+import { scim } from './scim.ts'
 import { scifactDocuments } from './scifact-documents.ts'
 import { isSmall } from './sizes.ts'
 import { underLoad } from './under-load.ts'
@@ -52,6 +53,7 @@ const BENCHES: Record<string, () => Promise<string[]>> = {
   growth,
   failover,
   workload,
+  scim,
 }
 
 const asked = process.argv.slice(2)

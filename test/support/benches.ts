@@ -26,6 +26,7 @@ export const REQUESTS: Says = {
   client: [/^ {2}svc status .*\S+x/m],
   console: [/^ {2}\/console\/activity .* \S+x;/m],
   workload: [/on top of a bare route$/m],
+  scim: [/^ {2}the whole sync +\S+ s of CPU/m],
 }
 
 export const PROCESSES: Says = {

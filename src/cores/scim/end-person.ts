@@ -42,7 +42,8 @@ type Account = { readonly userId: string; readonly email: string; readonly role:
 
 /**
  * The account that they are bound to, and whichever other member has proven one of their addresses or came by an invitation
- * to it: the organization's directory says that nobody is there any more, however they signed in.
+ * to it: the organization's directory says that nobody is there any more, however they signed in. Locked: whatever is being granted to one
+ * of them at this moment is waited for, and then found.
  */
 async function accountsOf(
   tx: Transaction,
@@ -59,10 +60,11 @@ async function accountsOf(
       or exists (select from identities i where i.user_id = u.id and i.email_verified and lower(i.email) in ${given})
       or exists (
         select from invitations i
-        where i.org_id = m.org_id and i.accepted_by = m.user_id and i.email in ${given} and i.accepted_at >= m.joined_at
+        where i.org_id = m.org_id and i.accepted_by = m.user_id and i.email in ${given}
       )
     )
-    order by m.user_id`)
+    order by m.user_id
+    for update of m`)
 }
 
 async function hasOwner(tx: Transaction, orgId: string): Promise<boolean> {
