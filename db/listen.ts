@@ -18,6 +18,7 @@ export const TOPICS = [
   'maintenance',
   'messages',
   'pipelines',
+  'pull-requests',
   'recoveries',
   'schedules',
 ] as const

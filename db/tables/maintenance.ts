@@ -369,6 +369,8 @@ export const proposals = pgTable(
     undoneBy: text('undone_by'),
     /** Null: it was not looked at yet. */
     effect: jsonb('effect').$type<FixEffect>(),
+    /** Files of it that pushes have renamed since, by the path that the diff has. */
+    renamedFiles: jsonb('renamed_files').$type<Readonly<Record<string, string>>>().notNull().default({}),
     createdAt: instant('created_at').notNull(),
     changedAt: instant('changed_at').notNull(),
   },

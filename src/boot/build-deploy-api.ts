@@ -32,6 +32,8 @@ export function buildDeployApi(shared: Shared): Running {
       sourceStorageBytes: limits.sourceStorageBytes,
       logReads: createLogReads(),
       logLimits: limits.logLimits,
+      gitHosts: shared.gitHosts,
+      apiUrl: config.API_URL,
       appUrl: config.APP_URL,
       appEventsPerDay: limits.appEventsPerDay,
     }),

@@ -4,9 +4,11 @@ import { httpProbes } from '../adapters/outbound/http-probe.ts'
 import type { CheckRunnerDeps } from '../cores/checks/index.ts'
 import type { TenantDeps } from '../cores/databases/index.ts'
 import { readMessageQueue } from '../cores/notifications/index.ts'
+import type { PullRequestDeps } from '../cores/remotes/index.ts'
 import { startChecks } from '../worker/checks.ts'
 import { jobTable, watchTable, type JobDeps } from '../worker/jobs.ts'
 import { startLoop, startLoopForEach, type LoopDeps } from '../worker/loop.ts'
+import { startPullRequests } from '../worker/pull-requests.ts'
 import { startNotifications, type NotificationDeps } from '../worker/notifications.ts'
 import { startWatchLoops } from '../worker/watch-loop.ts'
 import { watchLoops } from '../worker/watch-table.ts'
@@ -15,7 +17,7 @@ import type { Running } from './running.ts'
 import type { Shared } from './shared.ts'
 import { VERSION } from './version.ts'
 
-type WorkerDeps = LoopDeps & JobDeps & TenantDeps & NotificationDeps & CheckRunnerDeps
+type WorkerDeps = LoopDeps & JobDeps & TenantDeps & NotificationDeps & CheckRunnerDeps & PullRequestDeps
 
 export function buildWorker(shared: Shared): Running {
   const { config, overrides, connection, limits, closing } = shared
@@ -29,6 +31,7 @@ export function buildWorker(shared: Shared): Running {
     metrics,
     channels: overrides.channels ?? shared.channelAdapters.channels,
     dataKeys: shared.dataKeys,
+    gitHosts: shared.gitHosts,
     probeHttp:
       overrides.probeHttp ??
       closing(httpProbes({ allowNets: config.CHECKS_ALLOW_NETS, userAgent: `svc/${VERSION}` })).probe,
@@ -58,6 +61,7 @@ export function buildWorker(shared: Shared): Running {
         startLoopForEach(deps, watchTable(deps)),
         startNotifications(deps),
         startChecks(deps),
+        startPullRequests(deps),
         startWatchLoops(deps, watchLoops(deps)),
       ]
       return { stop: async () => void (await Promise.all(loops.map((loop) => loop.stop()))) }

@@ -14,6 +14,7 @@ import type { HttpProbe, JudgePort } from '../cores/checks/index.ts'
 import type { Clock, GuardedFetch, Message } from '../cores/dependencies.ts'
 import { localDirectory, validatedDirectory } from '../cores/directory/index.ts'
 import type { ChannelPorts, ChatApp, IntegrationChecks } from '../cores/notifications/index.ts'
+import type { GitHosts } from '../cores/remotes/index.ts'
 import type { EmbeddingModels } from '../cores/search/index.ts'
 import type { Cluster } from '../cores/workloads/index.ts'
 import type { OldReads } from '../http/old-reads.ts'
@@ -23,6 +24,7 @@ import { agentRunnerTokens } from '../trust/agent-runner-token.ts'
 import { dataKeys } from '../trust/data-key.ts'
 import type { ChannelAdapters } from './channel-adapters.ts'
 import type { Config, ServiceName } from './config.ts'
+import { createGitHosts } from './git-hosts.ts'
 import { limitsOf } from './limits-of.ts'
 import { judgePort } from './maintenance-models.ts'
 import type { Secrets } from './secrets.ts'
@@ -51,6 +53,7 @@ export type Overrides = {
   /** The cluster that this process runs in, and the namespaces of organizations that are not known at the start. */
   readonly cluster?: Cluster
   readonly workloadNamespaces?: ReadonlyMap<string, readonly string[]>
+  readonly gitHosts?: GitHosts
   /** Calls a service of another process. */
   readonly network?: (base: URL) => Service
 }
@@ -124,6 +127,7 @@ export function share(given: Given) {
     storage: () => ({ db: connection!.db, clock, directory, oldReads: given.oldReads }),
     channelAdapters: given.channelAdapters!,
     dataKeys: keys!,
+    gitHosts: overrides.gitHosts ?? createGitHosts(config),
     guardedFetch: overrides.guardedFetch ?? guardedFetch({ proxy }),
     fetch: proxiedFetch(proxy),
     proxy,

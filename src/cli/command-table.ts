@@ -58,14 +58,15 @@ const ORDER: Readonly<Record<string, string>> = {
   'agents provider':
     'add probe activate update pause resume remove disconnect clients create-client allow forbid rules set-rules preview links link unlink refusals',
   'agents machines': 'create show update add-credential rotate-credential revoke-credential remove',
-  apps: 'list create push revisions diff logs deploy deployments rollback cancel runner tokens bind bindings pipelines checks maintenance proposals',
+  apps: 'list connect create push revisions diff logs deploy deployments rollback cancel runner remote tokens bind bindings pipelines checks maintenance proposals',
   'apps logs': 'groups push',
   'apps deployments': 'confirm-ended report-broken output',
+  'apps remote': 'show set secret remove',
   'apps tokens': 'create rotate revoke',
   tokens: 'list rotate revoke',
   'apps pipelines': 'add edit run runs remove',
   'apps checks': 'add edit run history remove',
-  'apps maintenance': 'status enable disable run runs',
+  'apps maintenance': 'status settings enable disable run runs',
   'apps proposals': 'list show approve deny retry',
   notifications:
     'list ack follows follow integrations connect disconnect subscriptions subscribe pause resume unsubscribe test preview deliveries show retry recover replay',

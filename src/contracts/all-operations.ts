@@ -28,6 +28,7 @@ import * as organizations from './organizations.ts'
 import * as people from './people.ts'
 import * as pipelines from './pipelines.ts'
 import * as proposals from './proposals.ts'
+import * as remotes from './remotes.ts'
 import * as revisions from './revisions.ts'
 import * as scim from './scim.ts'
 import * as sessions from './sessions.ts'
@@ -290,4 +291,9 @@ export const OPERATIONS = [
   scim.revokeScimBearer,
   scim.listProvisionedGroups,
   scim.setGroupRole,
+  remotes.showAppRemote,
+  remotes.setAppRemote,
+  remotes.removeAppRemote,
+  remotes.createRemoteSecret,
+  remotes.receiveRemoteCall,
 ] as const

@@ -263,6 +263,8 @@ export const SOURCE_FILES_MAX = 10_000
 export const SOURCE_PATH_MAX_BYTES = 1_000
 /** A runner that is not heard from for so long is lost; it reports several times in between. */
 export const DEPLOYMENT_LEASE_SECONDS = 60
+/** Of what a git host says when it calls: svc looks itself, so nothing of it is needed. */
+export const REMOTE_CALL_MAX_BYTES = 1024 * 1024
 /** decisions, 13: a deployment that no runner claims fails after so long, and a rollout may be reported as broken for so long. */
 export const DEPLOYMENT_UNCLAIMED_SECONDS = 24 * 60 * 60
 export const ROLLOUT_REPORT_SECONDS = 24 * 60 * 60

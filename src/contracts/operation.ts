@@ -84,6 +84,8 @@ type Declaration<
      * the input's `content_type` says which one came. What else the input has is in the path and the query.
      */
     readonly takes?: { readonly type: MediaTypes; readonly maxBytes: number }
+    /** Fields of the input that come as headers, and in no other way: what signs a call of somebody else's. */
+    readonly headers?: Readonly<Record<string, string>>
     /** The answer is not JSON: the output's `body`, of this type; of several the one that its `content_type` names. */
     readonly gives?: MediaTypes
     /** What a browser saves the answer as; names in braces are those of the path. */

@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { appAlias } from './apps.ts'
 import { field } from './field.ts'
 import { Time } from './fields.ts'
+import { PULL_REQUEST_CODE_NAMES, PULL_REQUEST_STATES } from './git-hosts.ts'
 import { Id } from './ids.ts'
 import { DECISION_NOTE_MAX } from './limits.ts'
 import { creating, reading } from './operation.ts'
@@ -102,6 +103,21 @@ const Proposal = z.object({
     })
     .nullable(),
   deployment_id: z.string().nullable(),
+  pull_request: z
+    .object({
+      state: z.enum(PULL_REQUEST_STATES),
+      number: z.int().nullable().describe('null: it is not there yet.'),
+      url: z.string().nullable(),
+      code: z
+        .enum(PULL_REQUEST_CODE_NAMES)
+        .nullable()
+        .describe('Why it failed, or could not be opened or looked at the last time.'),
+      landed_by: z.string().nullable().describe('The pushed revision that holds its lines.'),
+    })
+    .nullable()
+    .describe(
+      'At the git remote of the app, which an approved proposal goes to; null: it was deployed, or not approved.',
+    ),
   undone_by: z.string().nullable().describe('The revision whose push has undone its change.'),
   effect: z
     .object({
@@ -246,7 +262,8 @@ export const approveProposal = creating({
   ...decisions,
   takesIdempotencyKey: true,
   name: 'approveProposal',
-  summary: 'Approve a proposal. Its revision becomes the head, and is deployed as any other.',
+  summary:
+    'Approve a proposal. Its revision becomes the head, and is deployed as any other; where the app has a git remote, it becomes a pull request there instead.',
   input: z.object(noted),
   output: Proposal,
   command: {
@@ -279,7 +296,7 @@ export const retryProposal = creating({
   ...decisions,
   name: 'retryProposal',
   summary:
-    'Retry a proposal. A stale one is applied to the new source, and is to be decided again; a failed one is deployed again, or is stale if the source has changed since.',
+    'Retry a proposal. A stale one is applied to the new source, and is to be decided again; a failed one is deployed or opened as a pull request again, or is stale if the source has changed since.',
   input: z.object(decided),
   output: Proposal,
   errors: [...decisions.errors, 'RATE_LIMITED', 'TIMEOUT'],

@@ -12,6 +12,7 @@ import type * as revisions from '../cores/revisions/index.ts'
 import type * as logs from '../cores/logs/index.ts'
 import type { AppEventDeps } from '../cores/notifications/index.ts'
 import type * as maintenance from '../cores/maintenance/index.ts'
+import type * as remotes from '../cores/remotes/index.ts'
 import { mountAgentCalls, type AgentCallDeps } from './agent-calls.ts'
 import type * as workloads from '../cores/workloads/index.ts'
 import { readServiceAccountToken } from '../trust/service-account-token.ts'
@@ -33,6 +34,8 @@ export type DeployDeps = Observation &
   maintenance.WithMaintenanceModels &
   AgentCallDeps &
   logs.LogDeps &
+  remotes.RemoteDeps &
+  remotes.WithGitHosts &
   Pick<AppEventDeps, 'appUrl' | 'appEventsPerDay'> &
   Pick<workloads.BindingDeps, 'workloadAudience'>
 

@@ -63,6 +63,11 @@ import { listProposalQueue } from '../cores/proposals/list-proposal-queue.ts'
 import { listProposals } from '../cores/proposals/list-proposals.ts'
 import { retryProposal } from '../cores/proposals/retry-proposal.ts'
 import { showProposal } from '../cores/proposals/show-proposal.ts'
+import { createRemoteSecret } from '../cores/remotes/create-remote-secret.ts'
+import { receiveRemoteCall } from '../cores/remotes/receive-remote-call.ts'
+import { removeAppRemote } from '../cores/remotes/remove-app-remote.ts'
+import { setAppRemote } from '../cores/remotes/set-app-remote.ts'
+import { showAppRemote } from '../cores/remotes/show-app-remote.ts'
 import { createRevision } from '../cores/revisions/create-revision.ts'
 import { diffRevisions } from '../cores/revisions/diff-revisions.ts'
 import { downloadRevision } from '../cores/revisions/download-revision.ts'
@@ -165,4 +170,9 @@ export const VERBS = {
   denyProposal,
   retryProposal,
   sendAppEvent,
+  showAppRemote,
+  setAppRemote,
+  removeAppRemote,
+  createRemoteSecret,
+  receiveRemoteCall,
 }

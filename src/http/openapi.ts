@@ -84,7 +84,7 @@ function describe(op: Operation): OpenApiOperation {
   const pathNames = [...op.http.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!)
   const properties = input.properties ?? {}
   const rest = Object.keys(properties).filter((name) => !pathNames.includes(name))
-  const { takes } = op.http
+  const { takes, headers = {} } = op.http
   const inQuery = op.http.method === 'get' || op.http.method === 'delete' || takes !== undefined
   const parameter = (name: string, where: 'path' | 'query') => ({
     name,
@@ -92,6 +92,11 @@ function describe(op: Operation): OpenApiOperation {
     required: where === 'path' || (input.required ?? []).includes(name),
     schema: properties[name] ?? {},
   })
+  const parameterOutsidePath = (name: string) => {
+    const header = headers[name]
+    const declared = parameter(name, 'query')
+    return header === undefined ? declared : { ...declared, name: header, in: 'header' as const }
+  }
   return {
     operationId: op.name,
     summary: op.summary,
@@ -100,7 +105,7 @@ function describe(op: Operation): OpenApiOperation {
     ...(op.access === 'anyone' ? { security: [] } : {}),
     parameters: [
       ...pathNames.map((name) => parameter(name, 'path')),
-      ...(inQuery ? rest.map((name) => parameter(name, 'query')) : []),
+      ...(inQuery ? rest.map((name) => parameterOutsidePath(name)) : []),
       ...(op.takesIdempotencyKey || 'idempotency_key' in op.input.shape ? [IDEMPOTENCY_KEY] : []),
     ],
     ...(takes ? { requestBody: { required: true, content: contentOf(takes.type) } } : {}),

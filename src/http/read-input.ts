@@ -24,7 +24,7 @@ export function inputReader<I extends z.ZodObject, O extends z.ZodObject>(
   const parse = inputParser(op)
   return async (c, onBytes) => {
     const input = await readOutsidePath(op, c.req.raw, { onBytes, deadline: c.get('deadline') })
-    return parse({ ...keyIn(op, c), ...input, ...c.req.param() })
+    return parse({ ...keyIn(op, c), ...input, ...headersIn(op, c), ...c.req.param() })
   }
 }
 
@@ -50,6 +50,10 @@ function keyIn({ input }: Operation, c: HttpContext) {
   const key = 'idempotency_key' in input.shape ? c.req.header('idempotency-key') : undefined
   return key === undefined ? {} : { idempotency_key: key }
 }
+
+/** Instead of what the query calls so: a secret there would stand in the logs of whatever lies between. */
+const headersIn = ({ http: { headers = {} } }: Operation, c: HttpContext) =>
+  Object.fromEntries(Object.entries(headers).map(([name, header]) => [name, c.req.header(header)]))
 
 const bodyLimit = ({ http }: Operation): number => http.maxBytes ?? BODY_MAX_BYTES
 

@@ -35,6 +35,8 @@ const EARLIEST = {
   maintenance: (ahead: SQL) => sql`least(
     (select min(next_slot_at) from maintenance_settings where next_slot_at is not null),
     (select min(expires_at) from app_leases where execution_id is not null) + ${ahead})`,
+  pullRequest: (ahead: SQL) => sql`(
+    select min(greatest(next_at, lease_until + ${ahead})) from pull_requests where next_at is not null)`,
   load: (ahead: SQL) => sql`(
     select min(coalesce(
       greatest(lease_until + ${ahead}, waits_until, case when state = 'uploading' then updated_at + ${GIVE_UP} end),

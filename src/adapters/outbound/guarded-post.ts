@@ -30,6 +30,8 @@ export type Posted =
       readonly response?: string | undefined
       /** There was something to read, and nobody may. */
       readonly responseWithheld?: true | undefined
+      /** Of the header that was asked for. */
+      readonly header?: string | undefined
     }
   /** Not one byte of the message left: it may be sent again. */
   | { readonly kind: 'not_sent'; readonly because: 'address' | NotReachedReason }
@@ -49,6 +51,10 @@ export type Message = {
   readonly redirects?: number
   /** Whose connections may be used again, and by nobody else; without it the message has its own. */
   readonly keptFor?: string | null
+  /** Of the answer, where more than 64 KiB of it is needed. */
+  readonly maxBytes?: number
+  /** A header of the answer that says something, too. */
+  readonly readsHeader?: string
   /** Whose message it is: some of the operator's networks are one organization's alone. */
   readonly orgId?: string | undefined
 }
@@ -153,6 +159,7 @@ export function outbound(options: Options = {}): Outbound {
       text: got.text,
       response: got.response,
       ...(got.responseWithheld && { responseWithheld: true }),
+      ...(message.readsHeader !== undefined && { header: got.headers[message.readsHeader]?.toString() }),
     }
   }
 
@@ -209,6 +216,7 @@ export function outbound(options: Options = {}): Outbound {
         void receive(
           response,
           addresses.every((ip) => mayBeShown(message.orgId, ip)),
+          message.maxBytes,
         ).then(end)
       })
       const broken = (error?: Error) => {
@@ -268,9 +276,13 @@ type Answer = {
 }
 
 /** The status line settles it; the rest is read as far as it comes, and to the limit. */
-async function receive(answer: IncomingMessage, mayBeShown: boolean): Promise<Answer> {
+async function receive(
+  answer: IncomingMessage,
+  mayBeShown: boolean,
+  maxBytes = ANSWER_MAX_BYTES,
+): Promise<Answer> {
   const { statusCode: status = 0, headers } = answer
-  const { body, isWhole } = await bodyOf(answer)
+  const { body, isWhole } = await bodyOf(answer, maxBytes)
   return {
     kind: 'answered',
     status,
@@ -283,17 +295,20 @@ async function receive(answer: IncomingMessage, mayBeShown: boolean): Promise<An
 }
 
 /** By events: an iterator would cost a tenth of the whole message. */
-function bodyOf(answer: IncomingMessage): Promise<{ readonly body: Buffer; readonly isWhole: boolean }> {
+function bodyOf(
+  answer: IncomingMessage,
+  maxBytes: number,
+): Promise<{ readonly body: Buffer; readonly isWhole: boolean }> {
   return new Promise((resolve) => {
     const chunks: Uint8Array[] = []
     let bytes = 0
     const end = (isWhole: boolean) => resolve({ body: Buffer.concat(chunks), isWhole })
     answer.on('data', (chunk: Uint8Array) => {
       bytes += chunk.length
-      if (chunks.length === 0 || bytes <= ANSWER_MAX_BYTES) chunks.push(chunk)
-      if (bytes > ANSWER_MAX_BYTES) answer.destroy()
+      if (chunks.length === 0 || bytes <= maxBytes) chunks.push(chunk)
+      if (bytes > maxBytes) answer.destroy()
     })
-    answer.on('end', () => end(bytes <= ANSWER_MAX_BYTES))
+    answer.on('end', () => end(bytes <= maxBytes))
     // Broken off, by them or by us.
     answer.on('error', () => end(false)).on('close', () => end(false))
   })

@@ -5,6 +5,7 @@ import { findings, proposals } from '../../../db/schema.ts'
 import type { DeploymentState } from '../../contracts/deployment-states.ts'
 import type { FindingState, ProposalState } from '../../contracts/outcomes.ts'
 import type { Clock } from '../dependencies.ts'
+import { landMerged } from '../revisions/index.ts'
 import type { Deployment } from './deployment-rows.ts'
 
 /** Cancelled: it can be deployed again, as one that failed. */
@@ -30,8 +31,15 @@ const FINDING_CHANGES: Partial<Record<DeploymentState, FindingChange>> = {
 export async function followDeployment(
   tx: Transaction,
   clock: Clock,
-  { orgId, id, state }: Pick<Deployment, 'orgId' | 'id' | 'state'>,
+  {
+    orgId,
+    id,
+    appId,
+    revisionId,
+    state,
+  }: Pick<Deployment, 'orgId' | 'id' | 'appId' | 'revisionId' | 'state'>,
 ): Promise<void> {
+  if (state === 'succeeded') await landMerged(tx, clock, { orgId, appId }, { revisionId, deploymentId: id })
   const [proposal] = await tx
     .update(proposals)
     .set({ state: STATES[state], changedAt: clock() })

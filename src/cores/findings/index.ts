@@ -1,6 +1,6 @@
 /** What the findings core exports: evidence that runs read and cite, and what they found. */
 export { citeEvidence, findUnread } from './cite-evidence.ts'
-export { readEvidence, readLogIds, type WithDataKeys } from './evidence-rows.ts'
+export { openEvidence, readEvidence, readLogIds, type WithDataKeys } from './evidence-rows.ts'
 export { wasDenied } from './known-matters.ts'
 export { lockRun } from './lock-run.ts'
 export { firstOf, matterOf } from './matter.ts'

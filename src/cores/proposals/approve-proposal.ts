@@ -1,11 +1,11 @@
-/** Approves a proposal: head, deployment, decision, audit and event in one transaction, compared with what was looked at. */
+/** Approves a proposal: what follows, decision, audit and event in one transaction, compared with what was looked at. */
 import { decisionRefused, explainReason } from '../../contracts/proposal-decisions.ts'
 import type { WithDirectory } from '../directory/index.ts'
-import { findHead, lockStorage, moveHead } from '../revisions/index.ts'
+import { findHead, lockStorage } from '../revisions/index.ts'
 import { write, type Verb } from '../verb.ts'
-import { deployProposal } from './deploy-proposal.ts'
+import { carryOut } from './carry-out.ts'
 import { lockDecider, refuseUnlessAllowed } from './proposal-access.ts'
-import { changeProposal, lockProposal, presentProposal } from './proposal-rows.ts'
+import { lockProposal, presentOne } from './proposal-rows.ts'
 import { announceDecision, auditDecision, decidedBy } from './record-decision.ts'
 
 export const approveProposal: Verb<'approveProposal', WithDirectory> = write(
@@ -19,17 +19,11 @@ export const approveProposal: Verb<'approveProposal', WithDirectory> = write(
     refuseUnlessAllowed('approve', proposal, viewing, diff_sha256)
     const key = { orgId: app.orgId, appId: app.id }
     if ((await findHead(tx, key)) !== proposal.baseRevisionId) throw decisionRefused([explainReason('STALE')])
-    const deploymentId = await deployProposal(tx, clock, app, proposal, member)
-    const approved = await changeProposal(tx, proposal, {
-      state: 'approved',
-      deploymentId,
-      changedAt: clock(),
-      ...(await decidedBy(tx, clock, member, note)),
-    })
-    await moveHead(tx, clock, key, proposal.newRevisionId)
+    const decidedNow = await decidedBy(tx, clock, member, note)
+    const approved = await carryOut(tx, clock, app, proposal, member, decidedNow)
     const decided = { alias, principal: member, proposal: approved }
     await auditDecision(tx, clock, 'approved', decided)
     await announceDecision(tx, clock, 'approved', decided)
-    return presentProposal(approved, viewing)
+    return presentOne(tx, approved, viewing)
   },
 )

@@ -2,7 +2,7 @@
 import type { WithDirectory } from '../directory/index.ts'
 import { write, type Verb } from '../verb.ts'
 import { lockDecider, refuseUnlessAllowed } from './proposal-access.ts'
-import { changeProposal, lockProposal, presentProposal, setFinding } from './proposal-rows.ts'
+import { changeProposal, lockProposal, presentOne, setFinding } from './proposal-rows.ts'
 import { announceDecision, auditDecision, decidedBy } from './record-decision.ts'
 
 export const denyProposal: Verb<'denyProposal', WithDirectory> = write(
@@ -21,6 +21,6 @@ export const denyProposal: Verb<'denyProposal', WithDirectory> = write(
     const decided = { alias, principal: member, proposal: denied }
     await auditDecision(tx, clock, 'denied', decided)
     await announceDecision(tx, clock, 'denied', decided)
-    return presentProposal(denied, viewing)
+    return presentOne(tx, denied, viewing)
   },
 )

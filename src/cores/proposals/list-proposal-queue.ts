@@ -9,6 +9,7 @@ import type { WithDirectory } from '../directory/index.ts'
 import { maintenanceOff, readSettings } from '../maintenance/index.ts'
 import type { MemberPrincipal } from '../principal.ts'
 import { list, type Verb } from '../list.ts'
+import { readPullRequests } from '../remotes/index.ts'
 import { readDecider, rulesOf } from './proposal-access.ts'
 import { LISTED, presentProposal } from './proposal-rows.ts'
 
@@ -31,15 +32,22 @@ export const listProposalQueue: Verb<'listProposalQueue', WithDirectory> = list(
         state === undefined ? inArray(proposals.state, [...ACTIONABLE]) : eq(proposals.state, state),
       ),
       key: (row) => [row.id],
-      present: (rows) =>
-        rows.map(({ alias, ...row }) =>
-          presentProposal(row, {
+      present: async (rows) => {
+        const pulls = await readPullRequests(
+          db,
+          orgId,
+          rows.map(({ id }) => id),
+        )
+        return rows.map(({ alias, ...row }) => {
+          const viewing = {
             alias,
             who: reader.who,
             readsSource: reader.reads(row.appId),
             rules: rulesOf(settings),
-          }),
-        ),
+          }
+          return presentProposal(row, viewing, pulls.get(row.id))
+        })
+      },
     })
   },
 )

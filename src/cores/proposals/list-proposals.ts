@@ -2,6 +2,7 @@ import { and, eq } from '../../../db/drizzle.ts'
 import { proposals } from '../../../db/schema.ts'
 import type { WithDirectory } from '../directory/index.ts'
 import { list, type Verb } from '../list.ts'
+import { readPullRequests } from '../remotes/index.ts'
 import { viewProposals } from './proposal-access.ts'
 import { LISTED, presentProposal } from './proposal-rows.ts'
 
@@ -18,7 +19,14 @@ export const listProposals: Verb<'listProposals', WithDirectory> = list(
         state && eq(proposals.state, state),
       ),
       key: (row) => [row.id],
-      present: (rows) => rows.map((row) => presentProposal(row, viewing)),
+      present: async (rows) => {
+        const pulls = await readPullRequests(
+          db,
+          app.orgId,
+          rows.map(({ id }) => id),
+        )
+        return rows.map((row) => presentProposal(row, viewing, pulls.get(row.id)))
+      },
     })
   },
 )

@@ -5,6 +5,7 @@ import { findings, proposals } from '../../../db/schema.ts'
 import { notFound } from '../../contracts/errors.ts'
 import type { FindingState } from '../../contracts/outcomes.ts'
 import { presentEffect } from './present-effect.ts'
+import { findPullRequest, presentPullRequest, type PullRequestRow } from '../remotes/index.ts'
 import { decisionFor, type Decidable, type Decider, type DecisionRules } from './decide.ts'
 
 export type Proposal = typeof proposals.$inferSelect
@@ -58,6 +59,10 @@ export async function requireProposal(
   if (!row) throw notFound()
   return row
 }
+
+/** One alone, with its pull request. */
+export const presentOne = async (db: Handle, row: ListedProposal & { orgId: string }, viewing: Viewing) =>
+  presentProposal(row, viewing, await findPullRequest(db, row))
 
 /** Whoever decides holds its row: each finds the state that the one before has left. */
 export async function lockProposal(
@@ -113,7 +118,11 @@ export type Viewing = {
   readonly rules: DecisionRules
 }
 
-export function presentProposal(row: ListedProposal, { alias, who, readsSource, rules }: Viewing) {
+export function presentProposal(
+  row: ListedProposal,
+  { alias, who, readsSource, rules }: Viewing,
+  pullRequest: PullRequestRow | undefined,
+) {
   const sum = (side: 'added' | 'removed') => row.files.reduce((total, file) => total + file[side], 0)
   return {
     id: row.id,
@@ -134,6 +143,7 @@ export function presentProposal(row: ListedProposal, { alias, who, readsSource, 
     removed_lines: sum('removed'),
     decided: presentDecided(row),
     deployment_id: row.deploymentId,
+    pull_request: presentPullRequest(pullRequest),
     undone_by: row.undoneBy,
     effect: presentEffect(row.effect),
     created_at: row.createdAt.toISOString(),

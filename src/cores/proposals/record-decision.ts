@@ -80,7 +80,9 @@ export async function announceDecision(
     subject: `proposals/${proposal.id}`,
     source: 'proposals',
     dedupKey:
-      action === 'denied' ? `${proposal.id}:denied` : `${proposal.id}:approved:${proposal.deploymentId}`,
+      action === 'denied'
+        ? `${proposal.id}:denied`
+        : `${proposal.id}:approved:${proposal.deploymentId ?? proposal.decidedAt!.getTime()}`,
     actorId: principal.userId,
     appId: proposal.appId,
     data: {

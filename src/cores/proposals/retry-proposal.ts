@@ -1,6 +1,6 @@
 /**
- * decisions, 14: a stale proposal is applied to the new head, and is then to be decided again; a failed one is deployed again,
- * or becomes stale when somebody has changed the source since it was approved.
+ * decisions, 14: a stale proposal is applied to the new head, and is then to be decided again; a failed one is deployed again, or
+ * opened again where the app has a remote, or becomes stale when somebody has changed the source since it was approved.
  */
 import type { Transaction } from '../../../db/connect.ts'
 import { and, eq } from '../../../db/drizzle.ts'
@@ -11,9 +11,11 @@ import type { Principal } from '../../contracts/operation.ts'
 import { requireApp } from '../apps/index.ts'
 import type { WithDirectory } from '../directory/index.ts'
 import { requireMember } from '../principal.ts'
+import { findPullRequest, watchAgain } from '../remotes/index.ts'
 import { findHead, lockStorage, requireRevision } from '../revisions/index.ts'
 import { withTransaction } from '../transaction.ts'
 import { writeInSteps, type Verb } from '../verb.ts'
+import { carryOut } from './carry-out.ts'
 import { deployProposal } from './deploy-proposal.ts'
 import { prepareChange, type PreparedChange } from './prepare-change.ts'
 import { readChangeRules } from './read-change-rules.ts'
@@ -21,7 +23,7 @@ import { lockDecider, refuseUnlessAllowed, type Deciding } from './proposal-acce
 import {
   changeProposal,
   lockProposal,
-  presentProposal,
+  presentOne,
   requireProposal,
   setFinding,
   type Proposal,
@@ -51,7 +53,7 @@ export const retryProposal: Verb<'retryProposal', RetryDeps> = writeInSteps(
         principal: deciding.principal,
         proposal: retried,
       })
-      return presentProposal(retried, deciding.viewing)
+      return presentOne(tx, retried, deciding.viewing)
     })
   },
 )
@@ -109,7 +111,13 @@ async function saveApplied(
     .update(maintenanceRuns)
     .set({ undoneBy: null })
     .where(and(eq(maintenanceRuns.orgId, proposal.orgId), eq(maintenanceRuns.proposalId, proposal.id)))
-  return changeProposal(tx, proposal, { ...stored, state: 'ready', undoneBy: null, changedAt: deps.clock() })
+  return changeProposal(tx, proposal, {
+    ...stored,
+    state: 'ready',
+    undoneBy: null,
+    renamedFiles: {},
+    changedAt: deps.clock(),
+  })
 }
 
 async function deployAgain(
@@ -123,6 +131,17 @@ async function deployAgain(
     const deploymentId = await deployProposal(tx, clock, app, proposal, principal)
     await setFinding(tx, proposal, 'proposed')
     return changeProposal(tx, proposal, { state: 'approved', deploymentId, changedAt: clock() })
+  }
+  const pullRequest = await findPullRequest(tx, proposal)
+  if (pullRequest?.state === 'merged') {
+    // It is upstream: what it waits for is a push, and its deployment.
+    await setFinding(tx, proposal, 'proposed')
+    await watchAgain(tx, clock, proposal)
+    return changeProposal(tx, proposal, { state: 'deploying', deploymentId: null, changedAt: clock() })
+  }
+  if (pullRequest && head === proposal.baseRevisionId) {
+    await setFinding(tx, proposal, 'proposed')
+    return carryOut(tx, clock, app, proposal, principal)
   }
   // The approval was of a change to a source that is not there any more.
   return changeProposal(tx, proposal, {

@@ -5,7 +5,7 @@ import { read, type Verb } from '../verb.ts'
 import { diffFlags } from './diff-flags.ts'
 import { presentHours } from './present-effect.ts'
 import { viewProposals } from './proposal-access.ts'
-import { presentProposal, requireProposal, type Proposal } from './proposal-rows.ts'
+import { presentOne, requireProposal, type Proposal } from './proposal-rows.ts'
 
 export const showProposal: Verb<'showProposal', WithDirectory> = read(
   'principal',
@@ -16,7 +16,7 @@ export const showProposal: Verb<'showProposal', WithDirectory> = read(
     const { readsSource } = viewing
     const paths = proposal.files.map(({ path }) => path)
     return {
-      ...presentProposal(proposal, viewing),
+      ...(await presentOne(db, proposal, viewing)),
       rationale: readsSource ? proposal.rationale : null,
       diff: readsSource ? proposal.diff : null,
       files: readsSource ? proposal.files.map(presentFile) : null,

@@ -7,12 +7,14 @@ export { diffTrees, textOf } from './diff-trees.ts'
 export {
   findFile,
   findHead,
+  findRevision,
   isOnlyProposed,
   readFileOf,
   requireRevision,
   type AppKey,
 } from './find-revision.ts'
 export { readBlob, readBlobs } from './read-blobs.ts'
+export { landMerged } from './land-merged.ts'
 export { moveHead, storeRevision } from './save-revision.ts'
 export { lockStorage } from './storage.ts'
 export { storeFiles } from './store-files.ts'

@@ -28,6 +28,7 @@ import {
   type RevisionRow,
 } from './find-revision.ts'
 import { findUndone, type Undone } from './find-undone.ts'
+import { landMerged } from './land-merged.ts'
 import { isOfApp, isOneOf, lockStorage, requireRoom, setStorage, type SourceLimits } from './storage.ts'
 import { sourceTree, type NamedFile, type SourceTree } from './source-tree.ts'
 
@@ -58,6 +59,8 @@ export async function saveRevision(
   if (head !== revision.id) {
     await moveHead(tx, deps.clock, key, revision.id)
     await markUndone(tx, deps.clock, key, revision.id, undone)
+    await keepNames(tx, key, undone)
+    await landMerged(tx, deps.clock, key, { revisionId: revision.id })
     const subject = `${app.alias}: ${revision.id}`
     await recordAudit(tx, deps.clock, principal, { orgId: app.orgId, action: 'revision.pushed', subject })
   }
@@ -68,7 +71,7 @@ export async function saveRevision(
   }
 }
 
-const NOTHING: Undone = { proposals: [], files: [], restored: [] }
+const NOTHING: Undone = { proposals: [], files: [], restored: [], renamed: [] }
 
 /** Under the lock of the storage, as everything that moves the head: nothing comes between looking and moving. */
 async function compareWithHead(
@@ -176,6 +179,16 @@ async function markUndone(
         ),
       ),
     )
+}
+
+/** A later push is compared with the file by the name that it has now. */
+async function keepNames(tx: Transaction, { orgId }: AppKey, { renamed }: Undone): Promise<void> {
+  for (const { id, files } of renamed) {
+    await tx
+      .update(proposals)
+      .set({ renamedFiles: files })
+      .where(and(eq(proposals.orgId, orgId), eq(proposals.id, id)))
+  }
 }
 
 /** The same tree is the same revision, whoever made it. */

@@ -119,7 +119,7 @@ const isUnnamed = ({ orgId, appId }: AppKey, kept: number) => sql`
     order by fence desc limit 1)
   and not exists (select from ${proposals} as p
     where p.org_id = ${orgId} and p.app_id = ${appId} and ${revisions.id} in (p.base_revision_id, p.new_revision_id)
-      and (p.state in ('preparing', 'ready', 'failed') or p.id in (
+      and (p.state in ('preparing', 'ready', 'approved', 'failed') or p.id in (
         select id from ${proposals} where org_id = ${orgId} and app_id = ${appId} order by id desc limit ${kept})))`
 
 async function deleteRevisions(

@@ -111,5 +111,11 @@ export function losesChanges(base: TextLines, head: TextLines, pushed: TextLines
   return came.some((line) => isFewer(pushed, head, line)) || went.some((line) => isFewer(head, pushed, line))
 }
 
+/** How much of what the first says the other says, too. */
+export function sharedLines({ counts }: TextLines, other: TextLines): number {
+  const lines = [...counts.keys()]
+  return lines.length === 0 ? 0 : lines.filter((line) => other.counts.has(line)).length / lines.length
+}
+
 const isFewer = (one: TextLines, other: TextLines, line: string): boolean =>
   (one.counts.get(line) ?? 0) < (other.counts.get(line) ?? 0)

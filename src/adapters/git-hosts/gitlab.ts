@@ -1,0 +1,123 @@
+/** GitLab, by its commits API, which makes a branch and one commit at once; and merge requests. */
+import * as z from 'zod'
+import type { RightName } from '../../contracts/git-hosts.ts'
+import type { RemoteAccess } from '../../cores/remotes/git-host-port.ts'
+import type { GuardedPost } from '../outbound/guarded-post.ts'
+import { Branch, hostApi, isBlob, Number_, Sha } from './host-api.ts'
+import type { HostDriver } from './host-driver.ts'
+
+const Level = z.object({ access_level: z.int() }).nullish()
+const Project = z.object({
+  default_branch: Branch.nullish(),
+  archived: z.boolean(),
+  empty_repo: z.boolean(),
+  permissions: z.object({ project_access: Level, group_access: Level }).nullish(),
+})
+const OwnToken = z.object({ scopes: z.array(z.string()) })
+const BranchAnswer = z.object({
+  commit: z.object({ id: Sha, message: z.string(), parent_ids: z.array(Sha) }),
+})
+const File = z.object({ blob_id: Sha })
+const Diff = z.array(z.object({ old_path: z.string(), new_path: z.string() }))
+const Requests = z.array(z.object({ iid: Number_, source_branch: Branch }))
+const Request = z.object({ iid: Number_, state: z.enum(['opened', 'closed', 'locked', 'merged']) })
+
+const DEVELOPER = 30
+const ADMINISTERS: ReadonlySet<string> = new Set(['sudo', 'admin_mode'])
+
+export function gitlab(send: GuardedPost, remote: RemoteAccess): HostDriver {
+  const { origin, pathname } = new URL(remote.url)
+  const project = `/projects/${encodeURIComponent(pathname.slice(1))}`
+  const api = hostApi(send, remote, `${origin}/api/v4`, (token) => ({ 'private-token': token }))
+
+  const findBranch = (branch: string) =>
+    api.find(`${project}/repository/branches/${encodeURIComponent(branch)}`, BranchAnswer)
+  const blobAt = async (path: string, ref: string) =>
+    (
+      await api.find(
+        `${project}/repository/files/${encodeURIComponent(path)}?ref=${encodeURIComponent(ref)}`,
+        File,
+      )
+    )?.blob_id
+
+  return {
+    async repository() {
+      const { default_branch: branch, archived, empty_repo: isEmpty } = await api.get(project, Project)
+      return { defaultBranch: branch ?? '', isArchived: archived, isEmpty: isEmpty || !branch }
+    },
+
+    async rights() {
+      const { permissions } = await api.get(project, Project)
+      const level = Math.max(
+        permissions?.project_access?.access_level ?? 0,
+        permissions?.group_access?.access_level ?? 0,
+      )
+      // Every token may ask about itself.
+      const { scopes } = await api.get('/personal_access_tokens/self', OwnToken)
+      const missing: RightName[] = []
+      if (level < DEVELOPER) missing.push('developer_role')
+      if (!scopes.includes('api')) missing.push('api_scope')
+      const excess: RightName[] = []
+      if (level > DEVELOPER) excess.push('maintainer_role')
+      if (scopes.some((scope) => ADMINISTERS.has(scope))) excess.push('admin_scopes')
+      if (scopes.some((scope) => scope !== 'api' && !ADMINISTERS.has(scope))) excess.push('other_scopes')
+      return { missing, excess }
+    },
+
+    async findRequest(branch) {
+      const query = new URLSearchParams({ source_branch: branch, state: 'all', per_page: '10' })
+      const found = await api.get(`${project}/merge_requests?${query}`, Requests)
+      return found.find(({ source_branch: of }) => of === branch)?.iid
+    },
+
+    async holdsChange({ branch, message, files }) {
+      const found = await findBranch(branch)
+      if (!found) return undefined
+      const { id, message: said, parent_ids: parents } = found.commit
+      if (said.trim() !== message.trim() || parents.length !== 1) return false
+      const changed = await api.get(`${project}/repository/commits/${id}/diff?per_page=100`, Diff)
+      const paths = new Set(changed.flatMap(({ old_path: old, new_path: now }) => [old, now]))
+      if (paths.size !== files.length) return false
+      for (const { path, after } of files) {
+        const blob = await blobAt(path, id)
+        const isSame = after === null ? blob === undefined : blob !== undefined && isBlob(after, blob)
+        if (!paths.has(path) || !isSame) return false
+      }
+      return true
+    },
+
+    tipOf: async (branch) =>
+      (await api.get(`${project}/repository/branches/${encodeURIComponent(branch)}`, BranchAnswer)).commit.id,
+
+    blobAt,
+
+    async commit({ branch, message, files }, { tip }) {
+      const actions = files.map(({ path, before, after, isExecutable }) => ({
+        action: after === null ? 'delete' : before === null ? 'create' : 'update',
+        file_path: path,
+        ...(after && { content: after.toString('base64'), encoding: 'base64' }),
+        ...(before === null && isExecutable && { execute_filemode: true }),
+      }))
+      const asked = { branch, start_sha: tip, commit_message: message, actions }
+      await api.post(`${project}/repository/commits`, asked, z.object({ id: Sha }))
+    },
+
+    async request({ branch, title, body }, target) {
+      const asked = {
+        source_branch: branch,
+        target_branch: target,
+        title,
+        description: body,
+        remove_source_branch: true,
+      }
+      return (await api.post(`${project}/merge_requests`, asked, z.object({ iid: Number_ }))).iid
+    },
+
+    async look(number) {
+      const { state } = await api.get(`${project}/merge_requests/${number}`, Request)
+      return state === 'merged' || state === 'closed' ? state : 'open'
+    },
+
+    pageOf: (number) => `${remote.url}/-/merge_requests/${number}`,
+  }
+}

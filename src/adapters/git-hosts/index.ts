@@ -1,0 +1,90 @@
+/** The git hosts: one order of steps for all of them, and a driver for each. */
+import type { GitHostName } from '../../contracts/git-hosts.ts'
+import type {
+  Failed,
+  GitHosts,
+  ProposedBranch,
+  RemoteAccess,
+  RemoteCheck,
+} from '../../cores/remotes/git-host-port.ts'
+import type { GuardedPost } from '../outbound/guarded-post.ts'
+import { gitea } from './gitea.ts'
+import { github } from './github.ts'
+import { gitlab } from './gitlab.ts'
+import { HostFailed, isBlob } from './host-api.ts'
+import type { HostDriver } from './host-driver.ts'
+
+const DRIVERS: Readonly<Record<GitHostName, (send: GuardedPost, remote: RemoteAccess) => HostDriver>> = {
+  github,
+  gitlab,
+  gitea,
+  forgejo: gitea,
+}
+
+export function gitHosts(send: GuardedPost): GitHosts {
+  const driverOf = (remote: RemoteAccess) => DRIVERS[remote.host](send, remote)
+  return {
+    check: (remote) => checkRemote(() => driverOf(remote)),
+    open: (remote, proposed) =>
+      failing(async () => {
+        const host = driverOf(remote)
+        const number = await openOrFind(host, proposed)
+        return { kind: 'opened' as const, number, url: host.pageOf(number) }
+      }),
+    look: (remote, number) =>
+      failing(async () => ({ kind: 'seen' as const, state: await driverOf(remote).look(number) })),
+  }
+}
+
+/** Each step may have been done by somebody who died after it: what is there is found, and nothing is done twice. */
+async function openOrFind(host: HostDriver, proposed: ProposedBranch): Promise<number> {
+  const { defaultBranch } = await host.repository()
+  if (proposed.branch === defaultBranch) throw new HostFailed('BRANCH_TAKEN')
+  const found = await host.findRequest(proposed.branch, defaultBranch)
+  if (found !== undefined) return found
+  const isOurs = await host.holdsChange(proposed)
+  if (isOurs === false) throw new HostFailed('BRANCH_TAKEN')
+  if (isOurs === undefined) {
+    const tip = await host.tipOf(defaultBranch)
+    await requireSame(host, proposed, tip)
+    await host.commit(proposed, { branch: defaultBranch, tip })
+  }
+  return host.request(proposed, defaultBranch)
+}
+
+/** Whole files are written: what somebody has changed upstream must not be lost by it. */
+async function requireSame(host: HostDriver, { files }: ProposedBranch, tip: string): Promise<void> {
+  for (const { path, before } of files) {
+    const blob = await host.blobAt(path, tip)
+    const isSame = before === null ? blob === undefined : blob !== undefined && isBlob(before, blob)
+    if (!isSame) throw new HostFailed('UPSTREAM_DIFFERS')
+  }
+}
+
+async function checkRemote(driver: () => HostDriver): Promise<RemoteCheck> {
+  try {
+    const host = driver()
+    const { isArchived, isEmpty } = await host.repository()
+    if (isArchived) return { kind: 'archived' }
+    if (isEmpty) return { kind: 'empty' }
+    const { missing, excess } = await host.rights()
+    return missing.length > 0 ? { kind: 'missing', rights: missing } : { kind: 'fits', excess }
+  } catch (error) {
+    if (!(error instanceof HostFailed)) throw error
+    if (error.isAddressRefused) return { kind: 'address_refused' }
+    if (error.code === 'REMOTE_UNREACHABLE') return { kind: 'not_reached' }
+    if (error.status === 401) return { kind: 'token_refused' }
+    if (error.status === 403 || error.status === 404) return { kind: 'not_found' }
+    return { kind: 'unreadable' }
+  }
+}
+
+async function failing<T>(work: () => Promise<T>): Promise<T | Failed> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof HostFailed)) throw error
+    const { code, retryAfterSeconds } = error
+    return { kind: 'failed', code, retryAfterSeconds }
+  }
+}

@@ -1,0 +1,108 @@
+/**
+ * Merged pull requests whose change a revision holds. Their proposals are deployed with its deployment; without a runner,
+ * which nobody could wait for, with its push.
+ */
+import type { Transaction } from '../../../db/connect.ts'
+import { and, desc, eq, inArray, sql } from '../../../db/drizzle.ts'
+import { appTokens, deployments, findings, proposals, pullRequests } from '../../../db/schema.ts'
+import type { Clock } from '../dependencies.ts'
+import { findRevision, type AppKey } from './find-revision.ts'
+import { changeHolder } from './find-undone.ts'
+
+/** Nobody waits for older ones. */
+const LOOKED_AT = 100
+
+/** `deploymentId`: it was deployed by that one. In the transaction of the push, the deployment or the look at the host. */
+export async function landMerged(
+  tx: Transaction,
+  clock: Clock,
+  key: AppKey,
+  { revisionId, deploymentId }: { readonly revisionId: string; readonly deploymentId?: string },
+): Promise<void> {
+  const { orgId, appId } = key
+  const waiting = await tx
+    .select({
+      id: proposals.id,
+      fingerprint: proposals.fingerprint,
+      diff: proposals.diff,
+      files: proposals.files,
+      renamedFiles: proposals.renamedFiles,
+    })
+    .from(proposals)
+    .innerJoin(pullRequests, and(eq(pullRequests.orgId, proposals.orgId), eq(pullRequests.id, proposals.id)))
+    .where(
+      and(
+        eq(proposals.orgId, orgId),
+        eq(proposals.appId, appId),
+        eq(proposals.state, 'deploying'),
+        eq(pullRequests.state, 'merged'),
+      ),
+    )
+    .orderBy(desc(proposals.id))
+    .limit(LOOKED_AT)
+    .for('update', { of: proposals })
+  const revision = waiting.length === 0 ? undefined : await findRevision(tx, key, revisionId)
+  if (!revision) return
+  const holds = changeHolder(tx, orgId, revision.manifest)
+  const by = deploymentId ?? (await findSucceeded(tx, key, revisionId))
+  const isWaitedFor = by === undefined && (await hasRunner(tx, key))
+  for (const proposal of waiting) {
+    if (!(await holds(proposal))) continue
+    const isProposal = and(eq(proposals.orgId, orgId), eq(proposals.id, proposal.id))
+    if (!isWaitedFor) {
+      await tx
+        .update(proposals)
+        .set({ state: 'deployed', deploymentId: by ?? null, undoneBy: null, changedAt: clock() })
+        .where(isProposal)
+      await tx
+        .update(findings)
+        .set({ state: 'resolved', reopenedBy: null })
+        .where(
+          and(
+            eq(findings.orgId, orgId),
+            eq(findings.appId, appId),
+            eq(findings.fingerprint, proposal.fingerprint),
+            inArray(findings.state, ['open', 'proposed']),
+          ),
+        )
+    }
+    await tx
+      .update(pullRequests)
+      .set({
+        landedBy: sql`coalesce(${pullRequests.landedBy}, ${revisionId})`,
+        ...(!isWaitedFor && { nextAt: null }),
+      })
+      .where(and(eq(pullRequests.orgId, orgId), eq(pullRequests.id, proposal.id)))
+  }
+}
+
+async function findSucceeded(
+  tx: Transaction,
+  { orgId, appId }: AppKey,
+  revisionId: string,
+): Promise<string | undefined> {
+  const [row] = await tx
+    .select({ id: deployments.id })
+    .from(deployments)
+    .where(
+      and(
+        eq(deployments.orgId, orgId),
+        eq(deployments.appId, appId),
+        eq(deployments.revisionId, revisionId),
+        eq(deployments.state, 'succeeded'),
+      ),
+    )
+    .orderBy(desc(deployments.fence))
+    .limit(1)
+  return row?.id
+}
+
+/** One has claimed a deployment once, or could with a token of its own. */
+async function hasRunner(tx: Transaction, { orgId, appId }: AppKey): Promise<boolean> {
+  const [row] = await tx.execute<{ has: boolean }>(sql`
+    select exists (select from ${deployments}
+      where org_id = ${orgId} and app_id = ${appId} and started_at is not null)
+    or exists (select from ${appTokens}
+      where org_id = ${orgId} and app_id = ${appId} and scope = 'apps:run' and revoked_at is null) as has`)
+  return row!.has
+}
