@@ -35,7 +35,9 @@ async function readGiven({ output }: Operation, response: Response): Promise<Rec
 }
 
 function requestFor(operation: Operation, input: Record<string, unknown>, options: CallOptions): Request {
-  const { path, rest } = fillPath(operation.http.path, input)
+  const { path, rest: outsidePath } = fillPath(operation.http.path, input)
+  const ofHeaders = operation.http.headers ?? {}
+  const rest = Object.fromEntries(Object.entries(outsidePath).filter(([name]) => !(name in ofHeaders)))
   const url = new URL(path, INTERNAL_ORIGIN)
   const signal = options.signal ?? null
   const headers = new Headers({ accept: 'application/json' })
@@ -47,6 +49,10 @@ function requestFor(operation: Operation, input: Record<string, unknown>, option
   set('x-request-id', options.requestId)
   set('traceparent', options.traceparent)
   set('user-agent', options.userAgent)
+  for (const [name, header] of Object.entries(ofHeaders)) {
+    const value = outsidePath[name]
+    if (typeof value === 'string') headers.set(header, value)
+  }
   const method = operation.http.method.toUpperCase()
   const { takes } = operation.http
   if (takes) {

@@ -72,7 +72,11 @@ export function createGateway(deps: GatewayDeps): ServiceApp {
             new ServiceError('UNAUTHENTICATED'),
             formatFor(c.req.header('accept'), op.http.answers ?? 'json'),
           )
-        : relay(service, c, op.name, organization, mayWait(c, op))
+        : relay(service, c, op.name, {
+            organization,
+            isWaiting: mayWait(c, op),
+            headers: Object.values(op.http.headers ?? {}),
+          })
     const isServed = deps.hosted !== undefined && op.service === 'auth-service' && isOfOrganization(op)
     app.on(op.http.method.toUpperCase(), routePath(op), (c) =>
       isServed ? relayServed(c, op, authentication, handle) : handle(c),
@@ -165,14 +169,22 @@ async function relay(
   service: Service,
   c: HttpContext,
   route: string,
-  organization?: string,
-  isWaiting = false,
+  {
+    organization,
+    isWaiting = false,
+    headers: own = [],
+  }: {
+    readonly organization?: string | undefined
+    readonly isWaiting?: boolean
+    /** That the operation reads, too. */
+    readonly headers?: readonly string[]
+  } = {},
 ): Promise<Response> {
   c.set('route', `relay ${route}`)
   c.set('isRelayed', true)
   c.set('isWaiting', isWaiting)
   const headers = new Headers({ 'x-request-id': c.get('requestId') })
-  for (const name of RELAYED) {
+  for (const name of [...RELAYED, ...own]) {
     const value = c.req.header(name)
     if (value !== undefined) headers.set(name, value)
   }

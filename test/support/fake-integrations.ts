@@ -1,5 +1,6 @@
 /** What connecting a channel asks of the outside, answered as a test wants it. */
 import type { ChatApp, IntegrationChecks } from '../../src/cores/notifications/index.ts'
+import type { GitHosts } from '../../src/cores/remotes/index.ts'
 
 /** Everything under `.test` is public; keys say themselves what they are. */
 export const fakeChecks: IntegrationChecks = {
@@ -12,6 +13,13 @@ export const fakeChecks: IntegrationChecks = {
         : apiKey === 'bad'
           ? 'refused'
           : 'all_users',
+}
+
+/** Every token fits, and nothing is ever opened. */
+export const fakeGitHosts: GitHosts = {
+  check: async () => ({ kind: 'fits', excess: [] }),
+  open: async () => ({ kind: 'failed', code: 'REMOTE_UNREACHABLE' }),
+  look: async () => ({ kind: 'failed', code: 'REMOTE_UNREACHABLE' }),
 }
 
 /** A code says who comes back: `team/user/name` for a person, `team/channel` for an installation. */

@@ -110,6 +110,7 @@ import {
   updateSubscription,
 } from '../../src/contracts/subscriptions.ts'
 import { elevateSupportSession, endSupportSession, startSupportSession } from '../../src/contracts/support.ts'
+import { createRemoteSecret, removeAppRemote, setAppRemote } from '../../src/contracts/remotes.ts'
 import { pushRevision } from '../../src/contracts/revisions.ts'
 import { cancelLoad, listLoads, startLoad, undoLoad } from '../../src/contracts/loads.ts'
 import { createTicket, changeTicketStatus, replyToTicket } from '../../src/contracts/tickets.ts'
@@ -134,7 +135,7 @@ import {
 } from '../support/identity-providers.ts'
 import { makeIssuer } from '../support/issuer.ts'
 import { fakeCluster } from '../support/fake-cluster.ts'
-import { fakeChatApp, fakeChecks, stateIn } from '../support/fake-integrations.ts'
+import { fakeChatApp, fakeChecks, fakeGitHosts, stateIn } from '../support/fake-integrations.ts'
 import {
   configurationOf,
   entry,
@@ -193,6 +194,7 @@ beforeAll(async () => {
     withMail: true,
     checks: fakeChecks,
     chatApp: fakeChatApp,
+    gitHosts: fakeGitHosts,
     models: toyModels(),
     guardedFetch: host.guardedFetch,
     ...cluster.overrides,
@@ -310,6 +312,8 @@ async function linkedBy(call: Call) {
   const link = await call(beginChatLink, {})
   await call(completeChatLink, { code: `T1/${unique('U')}/Ada`, state: stateIn(link.url) })
 }
+
+const REMOTE = { host: 'gitea', url: 'https://git.test/acme/shop', token: 'x' } as const
 
 const LOGS_CHECK = { kind: 'logs', pattern: 'panic' } as const
 
@@ -900,6 +904,23 @@ const DEEDS: Record<AuditAction, Act> = {
     const { id: binding_id } = await admin.call(bindServiceAccount, { alias, ...account })
     await as(admin)(unbindServiceAccount, { alias, binding_id })
     return { by: admin, subject: `${alias}: ${account.namespace}/worker` }
+  },
+  'app.remote_set': async (as) => {
+    const { alias } = await appWithTicket()
+    await as(admin)(setAppRemote, { alias, ...REMOTE })
+    return { by: admin, subject: `${alias}: ${REMOTE.url}` }
+  },
+  'app.remote_removed': async (as) => {
+    const { alias } = await appWithTicket()
+    await admin.call(setAppRemote, { alias, ...REMOTE })
+    await as(admin)(removeAppRemote, { alias })
+    return { by: admin, subject: `${alias}: ${REMOTE.url}` }
+  },
+  'app.remote_secret_made': async (as) => {
+    const { alias } = await appWithTicket()
+    await admin.call(setAppRemote, { alias, ...REMOTE })
+    await as(admin)(createRemoteSecret, { alias })
+    return { by: admin, subject: `${alias}: ${REMOTE.url}` }
   },
   'revision.pushed': async (as) => {
     const { alias } = await appWithTicket()

@@ -29,6 +29,7 @@ import { attemptResult, finishAndStartAttempts } from '../../src/cores/notificat
 import { claimMessages, releaseClaims } from '../../src/cores/notifications/delivery/claim-messages.ts'
 import { expireLeases } from '../../src/cores/notifications/index.ts'
 import { claimPipelineRun, endOverdueRuns, keepPipelineRun } from '../../src/cores/pipelines/index.ts'
+import { claimPullRequest, settlePullRequest } from '../../src/cores/remotes/index.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
 import { newTimeline, updateTimeline, wentBack } from '../../src/cores/endings/timeline.ts'
 import { handleInTurns } from '../../src/cores/work/index.ts'
@@ -569,12 +570,44 @@ const job: Leased = {
   expire: async () => {},
 }
 
+const pullRequest: Leased = {
+  table: tables.pullRequests,
+  until: 'lease_until',
+  seconds: 300,
+  becomes: 'free',
+  make: (orgId, n) =>
+    insert(
+      tables.pullRequests,
+      ...many(n, (id) => ({
+        orgId,
+        id,
+        appId: `app-${orgId}`,
+        ordinal: 1,
+        state: 'opening',
+        requestedAt: longAgo(),
+        nextAt: longAgo(),
+      })),
+    ),
+  async claim(clock) {
+    const claimed = await claimPullRequest(storage(clock))
+    return claimed && { write: () => settlePullRequest(storage(clock), claimed, async () => {}) }
+  },
+  // Whoever claims next takes it.
+  expire: async () => {},
+  fairly: {
+    turns: 2,
+    crowd: (orgId, n) => pullRequest.make(orgId, n),
+    turn: async () => [(await claimPullRequest(storage()))!.orgId],
+  },
+}
+
 const LEASED = {
   'a deployment': deployment,
   'a pipeline run': pipelineRun,
   'a check': check,
   'a load': load,
   'a maintenance run': maintenanceRun,
+  'a pull request': pullRequest,
   'a message': message,
   'an attempt': attempt,
   'a recurring job': job,

@@ -37,6 +37,7 @@ import * as organizations from '../../src/contracts/organizations.ts'
 import { changePassword } from '../../src/contracts/people.ts'
 import * as pipelines from '../../src/contracts/pipelines.ts'
 import * as proposals from '../../src/contracts/proposals.ts'
+import * as remotes from '../../src/contracts/remotes.ts'
 import * as revisions from '../../src/contracts/revisions.ts'
 import {
   rotateSession,
@@ -56,7 +57,7 @@ import { actorOf, signActor } from '../support/actor.ts'
 import { configurationOf, insertSource, placeForDatabases } from '../support/data-sources.ts'
 import { insertDelivery } from '../support/deliveries.ts'
 import { makeRevision } from '../support/deployments.ts'
-import { fakeChatApp, fakeChecks, stateIn } from '../support/fake-integrations.ts'
+import { fakeChatApp, fakeChecks, fakeGitHosts, stateIn } from '../support/fake-integrations.ts'
 import { openDocumentHost, type DocumentHost } from '../support/document-host.ts'
 import { preRegistered } from '../support/assistant.ts'
 import { addProvider } from '../support/identity-providers.ts'
@@ -86,6 +87,7 @@ const ISSUER = `https://${unique('idp')}.test`
 const ADDRESS = `${unique('invited')}@people.test`
 const HOOK = `https://hooks.test/${unique('shared')}`
 const ALIAS = unique('shop')
+const REMOTE = { host: 'gitlab', url: 'https://git.test/acme/shop', token: 'x' } as const
 
 let system: TestSystem
 let host: DocumentHost
@@ -196,6 +198,7 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
       withMail: true,
       checks: fakeChecks,
       chatApp: fakeChatApp,
+      gitHosts: fakeGitHosts,
       guardedFetch: host.guardedFetch,
       ...cluster.overrides,
     })
@@ -630,6 +633,26 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
       here.byOwner(appTokens.rotateAppToken, { alias: ALIAS, token_id: here.app_token.id }),
     revokeAppToken: () =>
       here.byOwner(appTokens.revokeAppToken, { alias: ALIAS, token_id: here.app_token.id }),
+    setAppRemote: () => here.byOwner(remotes.setAppRemote, { alias: ALIAS, ...REMOTE }),
+    createRemoteSecret: async () => {
+      await here.byOwner(remotes.setAppRemote, { alias: ALIAS, ...REMOTE })
+      await here.byOwner(remotes.createRemoteSecret, { alias: ALIAS })
+    },
+    receiveRemoteCall: async () => {
+      await here.byOwner(remotes.setAppRemote, { alias: ALIAS, ...REMOTE })
+      const { secret } = await here.byOwner(remotes.createRemoteSecret, { alias: ALIAS })
+      const { id: app_id } = await here.byOwner(apps.showApp, { alias: ALIAS })
+      await system.as()(remotes.receiveRemoteCall, {
+        org_id: here.org.id,
+        app_id,
+        body: Buffer.from('{}'),
+        gitlab_token: secret,
+      })
+    },
+    removeAppRemote: async () => {
+      await here.byOwner(remotes.setAppRemote, { alias: ALIAS, ...REMOTE })
+      await here.byOwner(remotes.removeAppRemote, { alias: ALIAS })
+    },
     bindServiceAccount: () => bind(here.org, 'second'),
     unbindServiceAccount: async () => {
       const { id: binding_id } = await bind(here.org, 'third')

@@ -9,4 +9,9 @@ export {
   type PullRequestRow,
 } from './pull-request-rows.ts'
 export { lockRemote, type RemoteDeps } from './remote-rows.ts'
-export { claimPullRequest, workPullRequest, type PullRequestDeps } from './work-pull-requests.ts'
+export {
+  claimPullRequest,
+  settlePullRequest,
+  workPullRequest,
+  type PullRequestDeps,
+} from './work-pull-requests.ts'

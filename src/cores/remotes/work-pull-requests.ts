@@ -81,7 +81,7 @@ async function open(deps: PullRequestDeps, claimed: PullRequestRow): Promise<voi
   if (!remote || !proposed) return settleFailed(deps, claimed, { kind: 'failed', code: 'REMOTE_REMOVED' })
   const opened = await gitHosts.open(accessOf(dataKeys, remote), proposed)
   if (opened.kind === 'failed') return settleFailed(deps, claimed, opened)
-  await settle(deps, claimed, async (tx) => {
+  await settlePullRequest(deps, claimed, async (tx) => {
     const now = deps.clock()
     const { number, url } = opened
     await change(tx, claimed, {
@@ -162,7 +162,7 @@ async function look(deps: PullRequestDeps, claimed: PullRequestRow): Promise<voi
   if (!remote) return settleFailed(deps, claimed, { kind: 'failed', code: 'REMOTE_REMOVED' })
   const seen = await gitHosts.look(accessOf(dataKeys, remote), claimed.number!)
   if (seen.kind === 'failed') return settleFailed(deps, claimed, seen)
-  await settle(deps, claimed, async (tx) => {
+  await settlePullRequest(deps, claimed, async (tx) => {
     if (seen.state === 'closed') {
       return failPullRequest(tx, clock, claimed, { code: 'CLOSED_UPSTREAM', state: 'closed' })
     }
@@ -184,7 +184,7 @@ async function look(deps: PullRequestDeps, claimed: PullRequestRow): Promise<voi
 
 /** Pushes and deployments say so by themselves; whatever came in between them is seen here. */
 async function land(deps: PullRequestDeps, claimed: PullRequestRow): Promise<void> {
-  await settle(deps, claimed, async (tx) => {
+  await settlePullRequest(deps, claimed, async (tx) => {
     await change(tx, claimed, watched(claimed, deps.clock()))
     await landInHead(tx, deps, claimed)
   })
@@ -224,7 +224,7 @@ async function settleFailed(
   { code, retryAfterSeconds = 0 }: Failed,
 ): Promise<void> {
   const { clock } = deps
-  await settle(deps, claimed, async (tx) => {
+  await settlePullRequest(deps, claimed, async (tx) => {
     const now = clock().getTime()
     const isLate = claimed.state === 'opening' && now - claimed.requestedAt.getTime() > GIVE_UP_MS
     if (isLate || FINAL.has(code)) return failPullRequest(tx, clock, claimed, { code })
@@ -237,13 +237,13 @@ async function settleFailed(
   })
 }
 
-/** Of whoever still holds it, under the lock of the proposal; another one has gone on meanwhile otherwise. */
-async function settle(
-  { db }: PullRequestDeps,
+/** Of whoever still holds it, under the lock of the proposal. False: another one has gone on meanwhile. */
+export async function settlePullRequest(
+  { db }: Pick<Storage, 'db'>,
   claimed: PullRequestRow,
   work: (tx: Transaction) => Promise<void>,
-): Promise<void> {
-  await withTransaction(db, async (tx) => {
+): Promise<boolean> {
+  return withTransaction(db, async (tx) => {
     await tx
       .select({ id: proposals.id })
       .from(proposals)
@@ -251,6 +251,7 @@ async function settle(
       .for('update')
     const held = await pullRequestLease.release(tx, pullRequestLease.isHeld(claimed))
     if (held) await work(tx)
+    return held !== undefined
   })
 }
 
