@@ -21,6 +21,7 @@ import { appPeopleRoutes } from './pages/apps/app-people.ts'
 import { appPipelinesRoutes } from './pages/apps/app-pipelines.ts'
 import { appSourceRoutes } from './pages/apps/app-source.ts'
 import { appTicketRoutes } from './pages/apps/app-tickets.ts'
+import { appRemoteRoutes } from './pages/apps/app-remote.ts'
 import { appServiceAccountRoutes } from './pages/apps/app-service-accounts.ts'
 import { appTokenRoutes } from './pages/apps/app-tokens.ts'
 import { appListRoutes } from './pages/apps/apps.ts'
@@ -123,6 +124,7 @@ const ROUTES = [
   appTicketRoutes,
   appPeopleRoutes,
   appTokenRoutes,
+  appRemoteRoutes,
   appServiceAccountRoutes,
   ticketRoutes,
   connectRoutes,

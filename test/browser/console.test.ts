@@ -59,6 +59,7 @@ const pagesOf = ({ things, deliveries }: ServedConsole): string[] => [
   `/console/apps/shop/pipelines/${things.pipeline.pipeline_id}`,
   `/console/apps/shop/pipelines/${things.pipeline.pipeline_id}/edit`,
   '/console/apps/shop/maintenance',
+  '/console/apps/shop/remote',
   '/console/apps/shop/tickets',
   '/console/apps/shop/people',
   '/console/apps/shop/tokens/new?scope=apps:run',

@@ -25,6 +25,12 @@ export const MAINTENANCE_ROWS: Row[] = [
   ['apps maintenance status nothing', 4, /svc apps list/],
   ['apps maintenance status', 5, /requires <app>/],
   ['apps maintenance status kept --context scoped', 3, /scopes of this token/],
+  ['apps maintenance settings', 0, /^enabled: +yes\nmodel: +rules\n/],
+  ['apps maintenance settings --cooldown 12 --json', 0, /"cooldown_hours": 12/],
+  ['apps maintenance settings --cooldown 24', 0, /cool-down: +24 h/],
+  ['apps maintenance settings --cooldown x', 5, /Invalid value for --cooldown/],
+  ['apps maintenance settings --disable', 5, /Add --yes/],
+  ['apps maintenance settings --tokens 1 --context ro', 3, /error: /],
   ['apps maintenance run kept', 6, /off for this app/],
   ['apps maintenance enable kept', 5, /Add --yes/],
   ['apps maintenance enable kept --yes --context ro', 3, /error: /],
@@ -75,6 +81,7 @@ export const MAINTENANCE_LINES = [
   'apps maintenance status kept',
   'apps maintenance enable kept --yes',
   'apps maintenance disable kept --yes',
+  'apps maintenance settings',
   'apps maintenance run kept',
   'apps maintenance runs kept',
   'apps findings kept',
@@ -87,6 +94,7 @@ export const MAINTENANCE_LINES = [
 
 const because = 'needs a change that a model proposed: test/walks/maintenance-clients.test.ts'
 export const MAINTENANCE_UNTRIED: Record<string, { exits: number[]; because: string }> = {
+  'apps maintenance settings': { exits: [4], because: 'the organization of a login is there' },
   'apps maintenance run': {
     exits: [11],
     because: 'every way to end: src/cli/commands/maintenance.test.ts',

@@ -1,6 +1,7 @@
 /** `svc apps …`, where a command does more than one call. */
 import { CHECK_METHODS } from '../../contracts/check-methods.ts'
 import { LOG_LEVELS } from '../../contracts/log-levels.ts'
+import { PROTECTED_CLASS_NAMES } from '../../contracts/protected-classes.ts'
 import type { HandWritten, Option } from '../command.ts'
 import { APP, YES } from './shared.ts'
 
@@ -201,6 +202,60 @@ export const APP_ROWS: readonly HandWritten[] = [
     listedBy: 'apps checks',
     examples: ['svc apps checks run billing Health'],
     load: async () => (await import('../commands/checks.ts')).runCheck,
+  },
+  {
+    path: 'apps connect',
+    summary:
+      'Connect the repository in this folder: app, source, tokens, runner and logs, and maintenance if you like',
+    arguments: [{ ...APP, summary: 'Alias (default: from the name of the folder)', optional: true }],
+    options: [
+      { long: 'name', value: 'text', summary: 'Display name of a new app (default: the name of the folder)' },
+      { long: 'exec', value: 'command', summary: 'That deploys a revision (default ./deploy.sh)' },
+      {
+        long: 'file',
+        value: 'path',
+        summary:
+          'Where both tokens are kept, for you alone (default: in the folder of the client’s settings)',
+      },
+      { long: 'maintenance', summary: 'Turn the maintenance agent on for the app without asking' },
+    ],
+    listedBy: 'apps list',
+    examples: ['svc apps connect', 'svc apps connect shop --exec "make deploy" --maintenance'],
+    load: async () => (await import('../commands/connect.ts')).connectApp,
+  },
+  {
+    path: 'apps maintenance settings',
+    summary: 'Show the maintenance settings of the organization, or change them (admin or higher)',
+    options: [
+      { long: 'enable', summary: 'Turn it on; the first time with --model' },
+      { long: 'disable', summary: 'Turn it off for every app' },
+      { long: 'model', value: 'name', summary: 'rules, or a model of your operator' },
+      { long: 'cron', value: 'fields', summary: 'When it runs, such as "0 3 * * *"' },
+      { long: 'timezone', value: 'zone', summary: 'Of the schedule, such as Europe/Vienna' },
+      { long: 'cooldown', value: 'hours', summary: 'Between runs that people start' },
+      { long: 'tokens', value: 'n', summary: 'Allowance of a day' },
+      {
+        long: 'protect',
+        value: 'glob',
+        summary: 'Paths that no proposal may touch; replaces those of before',
+        repeatable: true,
+      },
+      { long: 'no-protect', summary: 'Protect only what is always protected' },
+      {
+        long: 'allow',
+        value: 'class',
+        summary: 'Protected files that proposals may touch (owners); replaces those of before',
+        repeatable: true,
+        choices: PROTECTED_CLASS_NAMES,
+      },
+      { long: 'no-allow', summary: 'Close all of them' },
+      YES,
+    ],
+    examples: [
+      'svc apps maintenance settings',
+      'svc apps maintenance settings --enable --model rules --timezone Europe/Vienna',
+    ],
+    load: async () => (await import('../commands/maintenance-settings.ts')).updateMaintenanceSettings,
   },
   {
     path: 'apps maintenance run',

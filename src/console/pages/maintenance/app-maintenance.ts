@@ -16,6 +16,7 @@ import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
 import { listOf } from '../../list-of.ts'
 import { actAndReturn, redirectWithMessage, setFlash } from '../../flash.ts'
 import { attempt, confirmDialog, form, text } from '../../forms.ts'
+import { remotePath } from '../apps/app-remote.ts'
 import { aliasOf, appPage, readApp, type App } from '../apps/app-tabs.ts'
 import { shortId } from '../apps/deployment-labels.ts'
 import { visibleText } from '../apps/source-text.ts'
@@ -65,6 +66,7 @@ async function show(c: PageContext, part: Part, list: (c: PageContext) => Promis
   return appPage(c, app, 'maintenance', {
     actions: status && mayMaintain(sessionOf(c)) && actions(c, app, status),
     body: html`${status ? glance(c, app, status) : offNotice(c)}
+      ${status && html`<p class="note">Approved proposals are deployed, or become pull requests at the <a href="${remotePath(alias)}">git remote</a> if there is one.</p>`}
       ${listed !== undefined && html`${parts(alias, part, status)} ${listed}`}`,
   })
 }

@@ -1,6 +1,7 @@
 /** One proposal: what it changes, what it rests on, what to look at, and the decision. */
 import { html } from 'hono/html'
 import { notFound } from '../../../contracts/errors.ts'
+import { PULL_REQUEST_CODES } from '../../../contracts/git-hosts.ts'
 import { idPattern } from '../../../contracts/ids.ts'
 import { showRunEvidence } from '../../../contracts/maintenance.ts'
 import {
@@ -187,7 +188,7 @@ function decisionCard(c: PageContext, one: ProposalDetails) {
         reasons.length > 0 &&
         html`<ul class="reasons" aria-label="What you may not do, and why">${reasons.map(({ actions, code, message }) => html`<li><strong>${actions.join(', ')}</strong>: ${message}. <code class="note">${code}</code></li>`)}</ul>`
       }
-      ${mayApprove && html`<p>Approving makes it the head of the source and deploys it, as a push of your own would.</p>`}
+      ${mayApprove && html`<p>Approving makes it the head of the source and deploys it, as a push of your own would; where the app has a git remote, it opens a pull request there instead.</p>`}
       ${
         (mayApprove || mayDeny || mayRetry) &&
         html`<div class="actions">
@@ -219,12 +220,31 @@ const VIA = {
 } as const
 
 const decidedText = (
-  { state, deployment_id, app }: ProposalDetails,
+  { state, deployment_id, app, pull_request }: ProposalDetails,
   { approved, by, via, token, agent, at, note }: NonNullable<ProposalDetails['decided']>,
 ) =>
   html`<p>${approved ? 'Approved' : 'Denied'} by <strong>${by}</strong> ${VIA[via]}${token && html`, with the API token <strong>${token.name ?? token.id}</strong>`}${agent && html`, by the agent <strong>${visibleWords(agent.name ?? agent.id)}</strong>`}, ${exactTime(at)}.</p>
     ${note !== null && html`<p class="written">${visibleText(note)}</p>`}
+    ${pull_request && pullRequestText(pull_request)}
     ${deployment_id !== null && html`<p>${proposalBadge(state)} <a href="${deploymentPath(app, deployment_id)}">Deployment ${deployment_id.slice(-6)}</a></p>`}`
+
+const PULL_REQUEST_WORDS = {
+  opening: 'is being opened',
+  open: 'is open',
+  merged: 'was merged',
+  closed: 'was closed',
+  failed: 'failed',
+} as const
+
+const pullRequestText = ({
+  state,
+  number,
+  url,
+  code,
+  landed_by,
+}: NonNullable<ProposalDetails['pull_request']>) =>
+  html`<p>${url === null ? 'The pull request' : html`<a href="${url}" rel="noreferrer">Pull request ${number}</a>`} ${PULL_REQUEST_WORDS[state]}${code !== null && html`: ${PULL_REQUEST_CODES[code]} <code class="note">${code}</code>`}.
+    ${state === 'merged' && landed_by === null && 'It counts as deployed once its lines are pushed.'}</p>`
 
 /** What is decided on is what was on the page: another diff is refused. */
 const diffField = ({ diff_sha256 }: ProposalDetails) =>
@@ -291,8 +311,14 @@ const lookedAt = (c: PageContext) => ({ ...keyOf(c), diff_sha256: text(c.get('fo
 const withNote = (c: PageContext) => ({ ...lookedAt(c), ...NOTE.read(c.get('form')) })
 
 const approve = (c: PageContext) =>
-  actAndReturn(c, pathOf(c), 'Approved. It is deployed by the next runner.', () =>
-    sessionOf(c).call(approveProposal, withNote(c)),
+  actAndReturn(
+    c,
+    pathOf(c),
+    ({ pull_request }) =>
+      pull_request === null
+        ? 'Approved. It is deployed by the next runner.'
+        : 'Approved. A pull request is being opened.',
+    () => sessionOf(c).call(approveProposal, withNote(c)),
   )
 
 const deny = (c: PageContext) =>
@@ -308,6 +334,7 @@ const retry = (c: PageContext) =>
 
 const RETRIED: Partial<Record<ProposalDetails['state'], string>> = {
   ready: 'Applied to the new source: review it again.',
-  approved: 'Deploying again.',
+  approved: 'On its way again.',
+  deploying: 'Waiting for its lines to be pushed and deployed.',
   stale: 'The source has changed since: retry once more to apply it to the new source.',
 }
