@@ -619,7 +619,7 @@ export const SETTINGS = {
       .transform(readNotifyNets)
       .default({ allowNets: [], organizationNets: new Map<string, readonly string[]>() }),
     description:
-      'Private networks that notifications may be sent to, over http too, as addresses or CIDR ranges separated by commas, or `any`; as `org_…=10.0.0.0/8` by that organization alone, whose admins may then see what is answered there. Anyone who can connect a webhook can make the server send requests there.',
+      'Private networks that notifications may be sent to and git remotes may be in, over http too, as addresses or CIDR ranges separated by commas, or `any`; as `org_…=10.0.0.0/8` by that organization alone, whose admins may then see what is answered there. Anyone who can connect a webhook or set a remote can make the server send requests there.',
     default: 'none: public https addresses only',
   },
   CHECKS_ALLOW_NETS: {

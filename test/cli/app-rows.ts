@@ -37,6 +37,27 @@ export const APP_ROWS: Row[] = [
   ['apps tokens revoke shop {apptoken} --yes', 4, /svc apps tokens/],
   [`apps tokens revoke shop ${NO_TOKEN} --yes --context ro`, 3, /error: /],
 
+  // No git host: what setting one does is in test/walks/remotes.test.ts.
+  ['apps remote show shop', 0, /^host: +none\n/],
+  ['apps remote show nothing', 4, /svc apps list/],
+  ['apps remote show', 5, /requires <app>/],
+  ['apps remote show shop --context scoped', 3, /scopes of this token/],
+  ['apps remote set shop --host svn --url https://git.test/a/b --token x', 5, /Must be one of: github/],
+  [
+    'apps remote set shop --host gitea --url https://10.0.0.1/a/b --token -',
+    5,
+    /url: is no address that svc may send to/,
+    { stdin: 'secret' },
+  ],
+  ['apps remote set nothing --host gitea --url https://10.0.0.1/a/b --token x', 4, /svc apps list/],
+  ['apps remote set shop --host gitea --url https://10.0.0.1/a/b --token x --context ro', 3, /error: /],
+  ['apps remote secret shop', 4, /svc apps list/],
+  ['apps remote secret', 5, /requires <app>/],
+  ['apps remote secret shop --context ro', 3, /error: /],
+  ['apps remote remove shop', 5, /Add --yes/],
+  ['apps remote remove shop --yes', 4, /svc apps list/],
+  ['apps remote remove shop --yes --context ro', 3, /error: /],
+
   // No cluster: what binding does in one is in test/walks/workload-identity.test.ts.
   [
     'apps bind shop --namespace shop --service-account worker',
@@ -106,6 +127,10 @@ export const APP_LINES = [
   'apps logs shop',
   'apps logs groups shop',
   'apps logs push shop',
+  'apps remote show shop',
+  'apps remote set shop --host gitea --url https://10.0.0.1/a/b --token x',
+  'apps remote secret shop',
+  'apps remote remove shop --yes',
   'apps tokens shop',
   'apps tokens create shop --scope apps:run',
   `apps tokens rotate shop ${NO_TOKEN}`,
@@ -116,6 +141,9 @@ export const APP_LINES = [
 ]
 
 export const APP_UNTRIED: Record<string, { exits: number[]; because: string }> = {
+  'apps remote set': { exits: [0], because: 'needs a git host: test/walks/remotes.test.ts' },
+  'apps remote secret': { exits: [0], because: 'needs a git host: test/walks/remotes.test.ts' },
+  'apps remote remove': { exits: [0], because: 'needs a git host: test/walks/remotes.test.ts' },
   'apps bind': { exits: [0], because: 'needs a cluster: test/walks/workload-identity.test.ts' },
   'apps bindings remove': { exits: [0], because: 'needs a cluster: test/walks/workload-identity.test.ts' },
   'apps tokens create': {

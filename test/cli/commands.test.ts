@@ -133,11 +133,11 @@ async function connectAssistant(): Promise<string> {
 
 const filled = (text: string): string => text.replaceAll(/\{([a-z]+)\}/g, (_, name: string) => known[name]!)
 
-async function svc(line: string, { stdin = '', terminal = false, env = {} }: Given = {}) {
+async function svc(line: string, { stdin = '', terminal = false, env = {}, cwd = project }: Given = {}) {
   const argv = [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => filled(quoted ?? plain!))
   const environment: FakeEnvironment = fakeEnvironment({
     home,
-    cwd: project,
+    cwd: filled(cwd),
     stdin: filled(stdin),
     terminal,
     env: Object.fromEntries(Object.entries(env).map(([name, value]) => [name, filled(value)])),

@@ -9,7 +9,7 @@ import { connectWebhook } from '../../src/contracts/integrations.ts'
 import { createSubscription, setFollow, testSubscription } from '../../src/contracts/subscriptions.ts'
 import { createTicket } from '../../src/contracts/tickets.ts'
 
-export type Given = { stdin?: string; terminal?: boolean; env?: Record<string, string> }
+export type Given = { stdin?: string; terminal?: boolean; env?: Record<string, string>; cwd?: string }
 export type Row = [line: string, exit: number, says: RegExp, given?: Given]
 
 /** The receiver is on the loopback address. */

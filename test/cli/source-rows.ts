@@ -63,16 +63,27 @@ export const SOURCE_ROWS: Row[] = [
     0,
     /src\/main.js +added[^]*logo.png +removed|logo.png +removed[^]*src\/main.js +added/,
   ],
+  [
+    'apps connect fresh --exec "make deploy"',
+    0,
+    /^app: +fresh\n[^]*Created the app fresh; pushed 1 files[^]*EnvironmentFile=[^]*--exec 'make deploy'[^]*maintenance enable fresh/,
+    { cwd: '{bare}' },
+  ],
+  ['apps connect fresh --json', 0, /"created": false[^]*"log_lines": 0/, { cwd: '{bare}' }],
+  ['apps connect Bad_Name', 5, /must be a lowercase letter/, { cwd: '{bare}' }],
+  ['apps connect fresh --context ro', 3, /error: /, { cwd: '{bare}' }],
 ]
 
 /** A line for every command that calls the server. */
 export const SOURCE_LINES = [
   'apps push shop {source}',
   `apps pull shop {source} --base ${NO_REVISION}`,
+  'apps connect shop',
   'apps revisions shop',
   'apps diff shop',
 ]
 
 export const SOURCE_UNTRIED: Record<string, { exits: number[]; because: string }> = {
+  'apps connect': { exits: [4, 6], because: 'makes what is not there: src/cli/commands/connect.test.ts' },
   'apps pull': { exits: [6], because: 'needs an edit in between: src/cli/source/merge-trees.test.ts' },
 }

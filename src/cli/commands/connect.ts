@@ -23,9 +23,11 @@ import { usageError } from '../usage-error.ts'
 export const connectApp: Run = async (ctx, input) => {
   const folder = resolve(ctx.environment.cwd)
   const alias = argument(input, 'app') || aliasOf(folder)
+  const isNew = !(await isThere(ctx, alias))
   // Before anything is made: a folder that cannot be pushed is no app.
   const files = readSourceFolder(folder)
-  const isNew = await findOrCreate(ctx, alias, textOption(input, 'name') ?? basename(folder))
+  if (isNew)
+    await ctx.callOperation('createApp', { alias, name: textOption(input, 'name') ?? basename(folder) })
   const base = await readPushedRevision(ctx, folder, alias)
   const pushed = await pushFiles(ctx, { alias, base, replace: false }, files, () => {})
   await savePushedRevision(ctx, folder, alias, pushed.id)
@@ -69,15 +71,13 @@ function aliasOf(folder: string): string {
   throw usageError('The name of this folder makes no alias', 'Name the app: svc apps connect <app>')
 }
 
-/** True: it was created. */
-async function findOrCreate(ctx: CommandContext, alias: string, name: string): Promise<boolean> {
+async function isThere(ctx: CommandContext, alias: string): Promise<boolean> {
   try {
     await ctx.callOperation('showApp', { alias })
-    return false
+    return true
   } catch (error) {
     if (toServiceError(error).code !== 'NOT_FOUND') throw error
-    await ctx.callOperation('createApp', { alias, name })
-    return true
+    return false
   }
 }
 
