@@ -122,7 +122,7 @@ export async function startFakeGitHost(
     return made
   }
 
-  type Answer = readonly [status: number, body: unknown, headers?: Record<string, string>]
+  type Answer = readonly [status: number, body: unknown, headers?: Record<string, string> | undefined]
   const NOT_FOUND: Answer = [404, { message: 'Not Found' }]
   const FORBIDDEN: Answer = [403, { message: 'Resource not accessible by personal access token' }]
   const INVALID: Answer = [422, { message: 'Validation Failed' }]

@@ -312,6 +312,27 @@ describe('a proposal', () => {
     expect(await refusal(pushAs(without, from))).toEqual(['HEAD_MOVED', id])
   })
 
+  test('that was approved is followed where its file is renamed, as it is or changed on the way', async () => {
+    const { id } = await deployed()
+    const without = (path: string, text: string): Tree => {
+      const { 'src/sum.js': _moved, ...rest } = TREE
+      return { ...rest, [path]: text }
+    }
+    // Renamed and undone in one push.
+    expect(await refusal(push(without('src/total.js', `// Prices.\n${SUM}`)))).toEqual(['HEAD_MOVED', id])
+    // Renamed as it was, then changed on the way to a third name: nothing is lost.
+    expect(await push(without('src/total.js', FIXED))).toMatchObject({ undoes: [] })
+    expect(await push(without('lib/total.js', `// Prices.\n${FIXED}`))).toMatchObject({ undoes: [] })
+    expect((await show(id)).undone).toBe(false)
+    // Undone under the name that it has by now.
+    expect(await refusal(push(without('lib/total.js', SUM)))).toEqual(['HEAD_MOVED', id])
+    const replaced = await pushAs(without('lib/total.js', SUM), { replace: 'true' })
+    expect(await show(id)).toMatchObject({ undone: true, undone_by: replaced.id })
+    // And there again, under the name of before.
+    await push({ ...TREE, 'src/sum.js': FIXED })
+    expect((await show(id)).undone).toBe(false)
+  })
+
   test('that was approved ends open when its push was undone before it was deployed', async () => {
     const { id, fingerprint } = await show((await make()).id)
     await approve(id)

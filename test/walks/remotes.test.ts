@@ -486,7 +486,10 @@ describe('a remote', () => {
   })
 
   test('in a private network is refused where the operator gave none', async () => {
-    const guarded = createGitHosts({ ...system.system.config, NOTIFY_ALLOW_NETS: {} })
+    const guarded = createGitHosts({
+      ...system.system.config,
+      NOTIFY_ALLOW_NETS: { allowNets: [], organizationNets: new Map() },
+    })
     await start()
     const remote = { orgId: org!.id, host: 'github' as const, url: host.url, token: host.makeToken() }
     expect(await guarded.check(remote)).toEqual({ kind: 'address_refused' })

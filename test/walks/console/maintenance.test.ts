@@ -6,6 +6,8 @@ import { listMaintenanceRuns, showMaintenanceSettings } from '../../../src/contr
 import { outcomeOf, TERMINAL_CODES } from '../../../src/contracts/outcomes.ts'
 import { showProposal } from '../../../src/contracts/proposals.ts'
 import { pushRevision } from '../../../src/contracts/revisions.ts'
+import type { RemoteCheck } from '../../../src/cores/remotes/git-host-port.ts'
+import { fakeGitHosts } from '../../support/fake-integrations.ts'
 import { openConsole } from '../../support/console.ts'
 import {
   AGENT_RUNNER_SECRET,
@@ -21,8 +23,12 @@ import { archiveOf } from '../../support/source.ts'
 import { startSystem, type TestSystem } from '../../support/system.ts'
 
 let system: TestSystem
+let checked: RemoteCheck = { kind: 'fits', excess: [] }
 beforeAll(async () => {
-  system = await startSystem({ AGENT_RUNNER_SECRET, MAINTENANCE_MODELS: MODELS_SETTING })
+  system = await startSystem(
+    { AGENT_RUNNER_SECRET, MAINTENANCE_MODELS: MODELS_SETTING },
+    { gitHosts: { ...fakeGitHosts, check: async () => checked } },
+  )
 })
 afterAll(() => system.stop())
 beforeEach(() => endEverything(system))
@@ -83,6 +89,39 @@ async function proposed(shop: Awaited<ReturnType<typeof scene>>) {
     show: () => shop.call(showProposal, { alias: shop.alias, proposal_id: id }),
   }
 }
+
+describe('the git remote', () => {
+  test('is set on a page, says what its token has too much, and is removed there', async () => {
+    const shop = await scene()
+    const page = `${shop.app}/remote`
+    expect((await shop.viewer.open(page)).text).toContain('No git remote')
+    expect((await shop.viewer.open(page)).html).not.toContain('Save remote')
+    const fill = async (url: string) =>
+      (await shop.admin.open((await shop.admin.open(shop.tab)).link('git remote')))
+        .form('Save remote')
+        .submit({ host: 'gitea', url, token: 'secret-of-the-host' })
+    const refused = await fill('git@git.test:acme/shop')
+    expect(refused.text).toContain('must be the address of a repository')
+    expect(refused.html).not.toContain('secret-of-the-host')
+    checked = { kind: 'missing', rights: ['repository_scope'] }
+    expect((await fill('https://git.test/acme/shop')).text).toContain('lacks the scope write:repository')
+    checked = { kind: 'fits', excess: ['user_scope'] }
+    const saved = await fill('https://git.test/acme/shop.git')
+    expect(saved.text).toContain('Remote saved.')
+    expect(saved.text).toContain('scopes of the user’s account')
+    expect(saved.html).toContain('href="https://git.test/acme/shop"')
+    expect(saved.html).not.toContain('secret-of-the-host')
+    const made = await saved.form('Make secret').submit()
+    expect(made.text).toContain('Store the secret now')
+    expect((await shop.admin.open(page)).text).not.toContain('Store the secret now')
+    const { path } = await proposed(shop)
+    await (await shop.admin.open(path)).form('Approve').submit()
+    expect((await shop.admin.open(path)).text).toContain('The pull request is being opened')
+    await (await shop.admin.open(page)).form('Remove remote').submit()
+    expect((await shop.viewer.open(page)).text).toContain('No git remote')
+    expect((await shop.admin.open(path)).text).toContain('REMOTE_REMOVED')
+  })
+})
 
 describe('a proposal', () => {
   test('shows its diff with nothing invisible, what to look at, and what a model wrote as text', async () => {
