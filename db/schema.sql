@@ -356,6 +356,7 @@ CREATE TABLE data_sources (
   created_by text,
   word_statistics jsonb,
   documents jsonb,
+  threshold jsonb,
   CONSTRAINT data_sources_org_id_id_pk PRIMARY KEY (org_id, id)
 );
 CREATE UNIQUE INDEX data_sources_by_name ON public.data_sources USING btree (org_id, name);
@@ -497,6 +498,28 @@ CREATE TABLE embedding_counts (
   tokens bigint NOT NULL,
   CONSTRAINT embedding_counts_pkey PRIMARY KEY (org_id)
 );
+
+CREATE TABLE evals (
+  org_id text NOT NULL,
+  id text NOT NULL,
+  source_id text NOT NULL,
+  questions integer NOT NULL,
+  asked integer NOT NULL DEFAULT 0,
+  totals jsonb NOT NULL,
+  scores jsonb NOT NULL DEFAULT '[]'::jsonb,
+  models jsonb NOT NULL,
+  configured_at timestamp with time zone,
+  rows bigint,
+  rows_changed_at timestamp with time zone,
+  changes jsonb NOT NULL DEFAULT '[]'::jsonb,
+  created_by text NOT NULL,
+  created_by_name text NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  finished_at timestamp with time zone,
+  CONSTRAINT evals_org_id_id_pk PRIMARY KEY (org_id, id),
+  CONSTRAINT evals_org_id_source_id_data_sources_org_id_id_fk FOREIGN KEY (org_id, source_id) REFERENCES data_sources(org_id, id) ON DELETE CASCADE
+);
+CREATE INDEX evals_by_source ON public.evals USING btree (org_id, source_id, id);
 
 CREATE TABLE event_keys (
   org_id text NOT NULL,

@@ -49,6 +49,7 @@ export const TABLE_KINDS: Record<TableName, TableKind> = {
   disk_use: 'identity',
   email_suppressions: 'identity',
   embedding_counts: 'identity',
+  evals: 'identity',
   event_keys: 'tenant',
   events: 'tenant',
   events_rest: 'tenant',

@@ -1,6 +1,7 @@
 /** Managed databases and what they are as data sources; who asked them, and how much. No foreign key leads to an organization: with hosted auth it lives elsewhere. */
 import type { ActivityOutcome, ACTIVITY_SOURCES, ACTIVITY_TYPES } from '../../src/contracts/list-filters.ts'
 import type { AllWordStatistics, SearchConfiguration, SourceKind } from '../../src/contracts/data-sources.ts'
+import type { EvalChange } from '../../src/contracts/evals.ts'
 import type { ErrorCode } from '../../src/contracts/errors.ts'
 import type { SourceFailure, SourceProblem } from '../../src/contracts/source-health.ts'
 import type { GRANTABLE_ROLES } from '../../src/contracts/roles.ts'
@@ -23,6 +24,12 @@ export type DocumentsSettings = {
   readonly model: string
   readonly dimensions: number
   readonly language: string
+}
+
+/** From an eval: a score for each searchable table by its label, and how that was searched, since other scores mean something else. */
+export type StoredThreshold = {
+  readonly evalId: string
+  readonly targets: Readonly<Record<string, { readonly score: number; readonly of: string }>>
 }
 
 export const dataSources = pgTable(
@@ -53,6 +60,8 @@ export const dataSources = pgTable(
     configuredAt: instant('configured_at'),
     /** Of the tables whose words are searched, by label; null where none were taken yet. */
     wordStatistics: jsonb('word_statistics').$type<AllWordStatistics>(),
+    /** Below which hits are weak; null: nobody has set one. */
+    threshold: jsonb('threshold').$type<StoredThreshold>(),
     createdAt: instant('created_at').notNull(),
     createdBy: text('created_by'),
   },
@@ -83,6 +92,47 @@ export const dataSourceHealth = pgTable(
   },
   (t) => [
     primaryKey({ columns: [t.orgId, t.sourceId] }),
+    foreignKey({
+      columns: [t.orgId, t.sourceId],
+      foreignColumns: [dataSources.orgId, dataSources.id],
+    }).onDelete('cascade'),
+  ],
+)
+
+export type EvalTotals = { readonly answerable: number; readonly recall: number; readonly reciprocal: number }
+/** The best hit of a table for a question, and whether an expected row was among its first. */
+export type EvalScore = { readonly target: string; readonly score: number; readonly found: boolean }
+
+/** Numbers only: no question, and no id or title of a row, which not everybody who reads these may see. */
+export const evals = pgTable(
+  'evals',
+  {
+    orgId: orgId(),
+    id: text('id').notNull(),
+    sourceId: text('source_id').notNull(),
+    questions: integer('questions').notNull(),
+    asked: integer('asked').notNull().default(0),
+    totals: jsonb('totals').$type<EvalTotals>().notNull(),
+    scores: jsonb('scores').$type<readonly EvalScore[]>().notNull().default([]),
+    /** Of the source when it began. */
+    models: jsonb('models').$type<readonly string[]>().notNull(),
+    configuredAt: instant('configured_at'),
+    /** Null: not counted. */
+    rows: bigint('rows', { mode: 'number' }),
+    /** When a load, a sync or an undo last changed them; null: none is known. */
+    rowsChangedAt: instant('rows_changed_at'),
+    /** Since the eval before. */
+    changes: jsonb('changes').$type<readonly EvalChange[]>().notNull().default([]),
+    createdBy: text('created_by').notNull(),
+    /** As it was then. */
+    createdByName: text('created_by_name').notNull(),
+    createdAt: instant('created_at').notNull(),
+    /** Null: not all of it was asked yet. */
+    finishedAt: instant('finished_at'),
+  },
+  (t) => [
+    primaryKey({ columns: [t.orgId, t.id] }),
+    index('evals_by_source').on(t.orgId, t.sourceId, t.id),
     foreignKey({
       columns: [t.orgId, t.sourceId],
       foreignColumns: [dataSources.orgId, dataSources.id],

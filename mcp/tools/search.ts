@@ -57,6 +57,7 @@ export const search = tool({
     })
     return fitHits(results, (some, leftOut) => ({
       results: some,
+      ...(found.weak && { weak: true }),
       ...(found.unavailable ? { unavailable: unavailableText(found.unavailable) } : {}),
       ...cut(found.truncated, leftOut),
     }))

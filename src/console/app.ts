@@ -35,6 +35,7 @@ import { sourceDatabaseRoutes } from './pages/data-sources/source-database.ts'
 import { isDocumentsUpload, sourceDocumentsRoutes } from './pages/data-sources/source-documents.ts'
 import { sourceRowRoutes } from './pages/data-sources/source-row.ts'
 import { sourceSearchRoutes } from './pages/data-sources/source-search.ts'
+import { sourceQualityRoutes } from './pages/data-sources/source-quality.ts'
 import { sourceUsageRoutes } from './pages/data-sources/source-usage.ts'
 import { dataSourceListRoutes } from './pages/data-sources/data-sources.ts'
 import { deliveryListRoutes } from './pages/deliveries/deliveries.ts'
@@ -104,6 +105,7 @@ const ROUTES = [
   sourceSearchRoutes,
   sourceDatabaseRoutes,
   sourceUsageRoutes,
+  sourceQualityRoutes,
   sourceRowRoutes,
   removeDatabaseRoutes,
   activityRoutes,

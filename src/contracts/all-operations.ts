@@ -12,6 +12,7 @@ import * as deliveries from './deliveries.ts'
 import * as deployments from './deployments.ts'
 import * as documents from './documents.ts'
 import * as embeddings from './embeddings.ts'
+import * as evals from './evals.ts'
 import * as grants from './grants.ts'
 import * as groups from './groups.ts'
 import * as identityProvider from './identity-provider.ts'
@@ -277,6 +278,10 @@ export const OPERATIONS = [
   documents.syncDocuments,
   documents.showDocuments,
   documents.undoDocuments,
+  evals.startEval,
+  evals.askEval,
+  evals.listEvals,
+  evals.setThreshold,
   groups.createGroup,
   groups.listGroups,
   groups.showGroup,

@@ -91,6 +91,8 @@ export const AUDIT_ACTIONS = {
   'data_source.access_set': 'set the access column of a data source',
   'data_source.access_removed': 'removed the access column of a data source',
   'data_source.previewed': 'previewed which rows of a data source somebody sees',
+  'data_source.threshold_set': 'set the threshold of a data source',
+  'data_source.threshold_removed': 'removed the threshold of a data source',
   'data_source.described': 'edited a data source',
   'data_source.switched_on': 'turned a data source on',
   'data_source.switched_off': 'turned a data source off',

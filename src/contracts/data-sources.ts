@@ -23,7 +23,7 @@ export const SourceId = z
   .describe('`ds_…`, or `db_` and the name of the database.')
 
 /** Every path takes either. */
-const sourceId = {
+export const sourceId = {
   source_id: field(SourceId, {
     client: { summary: 'db_… or ds_…, from `svc datasource list`', values: 'sources' },
   }),
@@ -391,6 +391,10 @@ export type Hit = z.output<typeof Hit>
 export const QueryResult = z.object({
   count: z.int(),
   results: z.array(Hit),
+  weak: z
+    .literal(true)
+    .optional()
+    .describe('No hit reaches the threshold of its data source: probably none of them answers the question.'),
   truncated: z.string().optional().describe('Present when the answer was shortened: what is missing.'),
 })
 export type QueryResult = z.output<typeof QueryResult>
@@ -500,7 +504,10 @@ export const searchDataSources = reading({
     table:
       'SOURCE=metadata._source:scalar, title, SCORE=metadata._score:scalar, TARGET=metadata._target:scalar, URL=url',
     rows: 'results',
-    notes: [{ if: 'unavailable', text: '{unavailable:unavailable}' }],
+    notes: [
+      { if: 'unavailable', text: '{unavailable:unavailable}' },
+      { if: 'weak', text: 'The answer is weak: probably none of these hits answers the question' },
+    ],
     format: 'yaml',
     examples: [
       'svc datasource search "parental leave"',

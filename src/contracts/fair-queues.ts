@@ -87,6 +87,17 @@ export const FAIR_QUEUES = {
   builtInQuestions: { keys: ['organization'], waiting: { all: 128, organization: 16 } },
   /** One call of the embeddings endpoint has up to 256. */
   builtInBulk: { keys: ['organization'], waiting: { all: 4_096, organization: 256 } },
+  /** Calls of evals, of many questions each, one question at a time: those who ask do not wait behind them. */
+  evals: {
+    keys: ['organization', 'person'],
+    running: { all: 2, organization: 1 },
+    waiting: { organization: 8 },
+    waitMs: 15_000,
+    refusal: {
+      full: 'Too many evals of the organization wait already',
+      late: 'Other evals are not done yet',
+    },
+  },
   /**
    * Searches in logs, each of which may read millions of lines: fewer than the process has connections to the database.
    * Who waits does so for longer than one may take.

@@ -49,6 +49,7 @@ const PREFIXES = [
   'grp',
   'scb',
   'scp',
+  'evl',
 ] as const
 export type IdPrefix = (typeof PREFIXES)[number]
 

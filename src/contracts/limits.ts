@@ -150,6 +150,16 @@ export const QUESTION_MAX_CHARACTERS = 4_000
 export const FILTER_VALUES_MAX = 1_000
 /** Searchable tables of one source, each of which every untargeted question asks. */
 export const ENTRIES_MAX = 50
+/**
+ * Of an eval: questions, rows that one of them expects, questions of one call, how long a call goes on asking, and evals that
+ * are kept of a source. Its questions are counted by themselves, so that an eval takes none from those who ask.
+ */
+export const EVAL = { questions: 200, expected: 20, perCall: 20, callMs: 5_000, kept: 200 }
+export const EVAL_QUESTIONS_PER_ORGANIZATION = { count: 5_000, seconds: 24 * 60 * 60 }
+/** Hits of a question of an eval: expected rows are looked for among these, and recall among the first. */
+export const EVAL_HITS = { searched: 10, recall: 5 }
+/** Questions whose answer was found, without which a threshold would be a guess. */
+export const THRESHOLD_QUESTIONS_MIN = 5
 /** Of an organization, and members of each. */
 export const GROUPS_MAX = 1_000
 export const GROUP_MEMBERS_MAX = 5_000

@@ -74,10 +74,12 @@ import { testSubscription } from '../cores/notifications/subscriptions/test-subs
 import { unsubscribe } from '../cores/notifications/subscriptions/unsubscribe.ts'
 import { updateMySubscription } from '../cores/notifications/subscriptions/update-my-subscription.ts'
 import { updateSubscription } from '../cores/notifications/subscriptions/update-subscription.ts'
+import { askEval } from '../cores/search/ask-eval.ts'
 import { fetchDataSourceRow } from '../cores/search/fetch-data-source-row.ts'
 import { fetchSearchResult } from '../cores/search/fetch-search-result.ts'
 import { listAskableDataSources } from '../cores/search/list-askable-data-sources.ts'
 import { listDataSources } from '../cores/search/list-data-sources.ts'
+import { listEvals } from '../cores/search/list-evals.ts'
 import { listTables } from '../cores/search/list-tables.ts'
 import { previewDataSource } from '../cores/search/preview-data-source.ts'
 import { queryDataSource } from '../cores/search/query-data-source.ts'
@@ -85,8 +87,10 @@ import { saveSearchConfiguration } from '../cores/search/save-search-configurati
 import { searchDataSources } from '../cores/search/search-data-sources.ts'
 import { setDataSourceExposure } from '../cores/search/set-data-source-exposure.ts'
 import { setDataSourceState } from '../cores/search/set-data-source-state.ts'
+import { setThreshold } from '../cores/search/set-threshold.ts'
 import { showDataSource } from '../cores/search/show-data-source.ts'
 import { showQuota } from '../cores/search/show-quota.ts'
+import { startEval } from '../cores/search/start-eval.ts'
 import { updateDataSource } from '../cores/search/update-data-source.ts'
 
 export const VERBS = {
@@ -171,6 +175,10 @@ export const VERBS = {
   syncDocuments,
   showDocuments,
   undoDocuments,
+  startEval,
+  askEval,
+  listEvals,
+  setThreshold,
   createGroup,
   listGroups,
   showGroup,

@@ -48,6 +48,7 @@ export const TABLE_ENDINGS = {
   data_source_health: ORGANIZATION,
   data_sources: ORGANIZATION,
   embedding_counts: ORGANIZATION,
+  evals: RECORD,
   loads: {
     noRight: 'ends without a table when whoever started it may no longer; what it made is the organization’s',
   },

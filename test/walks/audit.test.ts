@@ -2,11 +2,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Call } from '../../src/client/http-client.ts'
 import { eq } from '../../db/drizzle.ts'
-import { deployments as deploymentRows, integrations, users } from '../../db/schema.ts'
+import { deployments as deploymentRows, evals, integrations, users } from '../../db/schema.ts'
 import { endAccessSince } from '../../src/contracts/access.ts'
 import { createAppToken, revokeAppToken, rotateAppToken } from '../../src/contracts/app-tokens.ts'
 import { createApp, removeAppMember, renameApp, setAppMember } from '../../src/contracts/apps.ts'
 import { createCheck, removeCheck, runCheck, updateCheck } from '../../src/contracts/checks.ts'
+import { setThreshold } from '../../src/contracts/evals.ts'
+import { makeId } from '../../src/contracts/ids.ts'
 import { AUDIT_ACTIONS, listAudit, type AuditAction } from '../../src/contracts/audit.ts'
 import {
   previewDataSource,
@@ -357,6 +359,28 @@ async function provisioned(
   const person = await provision(at)
   await act(at, person)
   return { by: { bearer: at.token }, subject: person.email, namesItself: true }
+}
+
+/** With an eval that has found enough to set a threshold from. */
+const evaluatedSource = async () => {
+  const configuration = SearchConfiguration.parse(configurationOf([entry('papers')]))
+  const { id, sourceId } = await insertSource(system, org, { configuration })
+  const [now, evalId] = [system.clock.now(), makeId('evl', system.clock.now().getTime())]
+  await system.db.insert(evals).values({
+    orgId: org.id,
+    id: evalId,
+    sourceId: id,
+    questions: 5,
+    asked: 5,
+    totals: { answerable: 5, recall: 5, reciprocal: 5 },
+    scores: Array.from({ length: 5 }, () => ({ target: 'papers', score: 0.5, found: true })),
+    models: [],
+    createdBy: admin.userId,
+    createdByName: admin.name,
+    createdAt: now,
+    finishedAt: now,
+  })
+  return { sourceId, evalId }
 }
 
 /** A row for each, by type: an action that nobody can walk to does not compile. */
@@ -803,6 +827,17 @@ const DEEDS: Record<AuditAction, Act> = {
     // Recorded before any row is read: there is no database behind it.
     await as(admin)(previewDataSource, { source_id: sourceId, member_id: member.userId }).catch(() => {})
     return { by: admin, subject: `${sourceId} as ${member.email}` }
+  },
+  'data_source.threshold_set': async (as) => {
+    const { sourceId, evalId } = await evaluatedSource()
+    await as(admin)(setThreshold, { source_id: sourceId, eval_id: evalId })
+    return { by: admin, subject: sourceId }
+  },
+  'data_source.threshold_removed': async (as) => {
+    const { sourceId, evalId } = await evaluatedSource()
+    await as(admin)(setThreshold, { source_id: sourceId, eval_id: evalId })
+    await as(admin)(setThreshold, { source_id: sourceId, eval_id: null })
+    return { by: admin, subject: sourceId }
   },
   'group.created': async (as) => {
     const name = unique('group')

@@ -8,6 +8,21 @@ const DATABASE: Argument = { name: 'name', summary: 'From `svc db list`, without
 export const DATABASE_ROWS: readonly HandWritten[] = [
   { path: 'datasource query', load: async () => (await import('../commands/datasource.ts')).queryDataSource },
   {
+    path: 'datasource eval',
+    summary: 'Ask questions whose answers are known, and see which are found (developer or higher)',
+    arguments: [
+      { name: 'source_id', summary: 'db_… or ds_…, from `svc datasource list`', values: 'sources' },
+      { name: 'file', summary: 'Questions and the rows expected, as YAML or JSON' },
+    ],
+    options: [{ long: 'set-threshold', summary: 'Mark answers below what was found as weak from now on' }],
+    listedBy: 'datasource list',
+    examples: [
+      'svc datasource eval db_handbook questions.yaml',
+      'svc datasource eval db_handbook questions.yaml --set-threshold --json',
+    ],
+    load: async () => (await import('../commands/eval.ts')).evaluateDataSource,
+  },
+  {
     path: 'db connect',
     options: [{ long: 'quiet', short: 'q', summary: 'Print only the connection string' }],
     load: async () => (await import('../commands/db.ts')).connectDatabase,

@@ -55,7 +55,7 @@ export const undoLoad: Verb<'undoLoad', LoadDeps> = writeInSteps(
     await transaction(async ({ tx, audit }) => {
       const noted = await tx
         .update(loads)
-        .set({ plan })
+        .set({ plan, updatedAt: clock() })
         .where(and(isLoad(load), sql`coalesce(${loads.plan} ->> 'isUndone', 'false') <> ${String(undone)}`))
         .returning({ id: loads.id })
       if (noted.length === 0) return

@@ -12,6 +12,7 @@ import { mergeHits } from './merge-hits.ts'
 import { whileCounting } from './question-limits.ts'
 import { readFilters, type ReadFilter } from './read-filters.ts'
 import { rowAccessOf } from './row-access.ts'
+import { isWeak, WEAK } from './threshold.ts'
 import { recordingActivity } from '../activity/index.ts'
 import {
   DatabaseChanged,
@@ -34,17 +35,20 @@ export const queryDataSource =
       const lists = await whileCounting(deps, member.orgId, counts, () =>
         search(deps, member, source, question),
       )
-      const result = truncateAnswer(mergeHits(lists, question.top_k), ANSWER_MAX_BYTES)
+      const hits = mergeHits(lists, question.top_k)
+      const mark = isWeak(hits, () => source) ? WEAK : {}
+      const room = ANSWER_MAX_BYTES - Buffer.byteLength(JSON.stringify(mark))
+      const result = { ...truncateAnswer(hits, room), ...mark }
       trace.hits = result.count
       trace.answer = JSON.stringify(result)
       return result
     })
 
-async function search(
+export async function search(
   deps: SearchDeps,
   member: MemberPrincipal,
   source: SourceRow,
-  question: Parameters<Handler<'queryDataSource'>>[1],
+  question: Omit<Parameters<Handler<'queryDataSource'>>[1], 'source_id'>,
 ): Promise<RankedLists> {
   const entries = chosenEntries(source, question.target)
   const filters = readFilters(source.configuration!.filter_schema, question.filters)

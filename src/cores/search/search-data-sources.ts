@@ -18,6 +18,7 @@ import { truncateAnswer } from './truncate-answer.ts'
 import { createHandle } from './row-handle.ts'
 import { mergeHits } from './merge-hits.ts'
 import { namesOf, rowAccessOf, type RowAccess } from './row-access.ts'
+import { isWeak, WEAK } from './threshold.ts'
 import { whileCounting } from './question-limits.ts'
 import { recordingActivity } from '../activity/index.ts'
 
@@ -34,10 +35,14 @@ export const searchDataSources =
       const { lists, unavailable } = await whileCounting(deps, member.orgId, counts, () =>
         searchSources(deps, member, askable, { query, top_k }),
       )
+      const hits = mergeHits(lists, top_k)
+      const sourceOf = ({ metadata }: Hit) =>
+        askable.find(({ name }) => sourceIdOf(name) === metadata['_source'])
+      const mark = isWeak(hits, sourceOf) ? WEAK : {}
       const missing = unavailable.length === 0 ? {} : { unavailable: unavailable.toSorted(byId) }
-      const room = ANSWER_MAX_BYTES - Buffer.byteLength(JSON.stringify(missing))
-      const result = truncateAnswer(mergeHits(lists, top_k), room)
-      const answer = { ...result, ...missing }
+      const room = ANSWER_MAX_BYTES - Buffer.byteLength(JSON.stringify({ ...mark, ...missing }))
+      const result = truncateAnswer(hits, room)
+      const answer = { ...result, ...mark, ...missing }
       trace.hits = result.count
       trace.answer = JSON.stringify(answer)
       return answer

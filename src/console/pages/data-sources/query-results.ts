@@ -8,10 +8,11 @@ import { plural, formatDuration } from '../../format.ts'
 
 export type Answer = QueryResult & { readonly ms: number }
 
-export function queryResults({ count, results, truncated, ms }: Answer) {
+export function queryResults({ count, results, weak, truncated, ms }: Answer) {
   const best = Math.max(0, ...results.map(({ metadata }) => scoreOf(metadata) ?? 0))
   return html`<section class="answer" id="answer" aria-labelledby="answer-title">
     <h3 id="answer-title">${plural(count, 'hit')} in ${formatDuration(ms)}</h3>
+    ${weak && notice('info', html`<p><strong>A weak answer.</strong> No hit reaches the threshold: probably none of them answers the question.</p>`)}
     ${truncated !== undefined && notice('info', html`<p><strong>The response was truncated.</strong> ${truncated}</p>`)}
     ${
       results.length === 0

@@ -19,6 +19,7 @@ const SOURCE_TABS = {
   access: { path: '/access', label: 'Access', for: 'developer' },
   documents: { path: '/documents', label: 'Documents', for: 'developer' },
   search: { path: '/search', label: 'Search', for: 'developer' },
+  quality: { path: '/quality', label: 'Quality', for: 'developer' },
   database: { path: '/database', label: 'Database', for: 'developer' },
   usage: { path: '/usage', label: 'Usage', for: 'viewer' },
 } as const satisfies Record<string, { path: string; label: string; for: 'viewer' | 'developer' }>

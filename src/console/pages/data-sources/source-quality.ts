@@ -1,0 +1,150 @@
+/** The Quality tab of a data source: how its evals went, what changed between them, and the threshold learned from one. */
+import { html } from 'hono/html'
+import type * as z from 'zod'
+import { listEvals, setThreshold, type EvalChange } from '../../../contracts/evals.ts'
+import { button, card, notice } from '../../../pages/parts.ts'
+import { STRIP_HEIGHT, stripHeight, stripOfBars } from '../../../pages/strip.ts'
+import { emptyState, exactTime, stats, table } from '../../components.ts'
+import { createRoutes, requireRole, sessionOf, type PageContext } from '../../context.ts'
+import { actAndReturn } from '../../flash.ts'
+import { form, text } from '../../forms.ts'
+import { plural } from '../../format.ts'
+import { pathOf, sourceIdFrom, type Source } from './source-labels.ts'
+import { readSource, sourceTab, tabPath } from './source-tabs.ts'
+
+export const sourceQualityRoutes = () =>
+  createRoutes()
+    .get('/data-sources/:id/quality', showQuality)
+    .post('/data-sources/:id/threshold', changeThreshold)
+
+type Listed = z.output<typeof listEvals.output>
+type Eval = Listed['evals'][number]
+
+/** As many bars as fit a phone. */
+const SHOWN = 40
+
+async function showQuality(c: PageContext) {
+  requireRole(c, 'developer', 'Only developers and above can see how a data source is set up')
+  const source = await readSource(c)
+  const listed = await sessionOf(c).call(listEvals, { source_id: source.source_id, limit: SHOWN })
+  return sourceTab(c, source, 'quality', {
+    body: html`${evalsCard(source, listed)} ${thresholdCard(c, source, listed)}`,
+  })
+}
+
+function evalsCard({ source_id }: Source, { evals, changes_since }: Listed) {
+  const [newest] = evals
+  const command = html`<pre><code>svc datasource eval ${source_id} questions.yaml</code></pre>`
+  if (!newest) {
+    return card(
+      'Evals',
+      html`${emptyState('No evals yet', 'Write questions down with the rows that answer them, and see how many are found.')}
+        ${command}
+        <pre><code>- question: How many days of holiday do I have?
+  expect: [holidays.md#Paid leave]
+- question: Who repairs the elevator on the moon?
+  expect: []</code></pre>`,
+    )
+  }
+  return html`${
+    changes_since.length > 0 && notice('info', html`<p>${sentenceOf(changes_since)} since the last eval.</p>`)
+  }
+  ${stats('Last eval', [
+    {
+      label: 'Recall@5',
+      value: percent(newest.recall_at_5),
+      note: 'of the expected rows are among the first five hits',
+    },
+    { label: 'MRR', value: shown(newest.mrr), note: '1 where the first hit is always an expected one' },
+    { label: 'Questions', value: newest.questions },
+  ])}
+  ${card(
+    'Evals',
+    html`${seriesOf(evals.toReversed())}
+      <p class="note">Recall@5 of each eval, the newest on the right. Dotted: something had changed since the one before.</p>
+      ${table('Evals, newest first', ['Finished', 'Recall@5', 'MRR', 'Questions', 'Rows', 'Changed before it', 'By'], evals.map(cellsOf))}
+      <p class="note">What is found depends on which rows the person sees. Questions and hits are not kept.</p>
+      ${command}`,
+  )}`
+}
+
+const seriesOf = (evals: readonly Eval[]) =>
+  stripOfBars(
+    `Recall@5 of the last ${plural(evals.length, 'eval')}, oldest first: ${evals.map(({ recall_at_5 }) => percent(recall_at_5)).join(', ')}`,
+    evals.map(({ finished_at, recall_at_5, changes }) => ({
+      title: `${finished_at?.slice(0, 10) ?? ''}: ${percent(recall_at_5)}${changes.length > 0 ? `. ${sentenceOf(changes)}` : ''}`,
+      height: recall_at_5 === null ? 1 : Math.min(STRIP_HEIGHT, stripHeight(recall_at_5, 1)),
+      fill: recall_at_5 === null ? 'strip-ground' : changes.length > 0 ? 'ink-dotted' : 'ink-plain',
+    })),
+  )
+
+const cellsOf = ({ finished_at, recall_at_5, mrr, questions, rows, changes, created_by }: Eval) => [
+  exactTime(finished_at!),
+  percent(recall_at_5),
+  shown(mrr),
+  questions,
+  rows === null ? 'Not counted' : rows.toLocaleString('en'),
+  changes.map(
+    ({ what, at }, place) =>
+      html`${place > 0 && html`<br />`}${CHANGED[what]}${at && html`, ${exactTime(at)}`}`,
+  ),
+  created_by,
+]
+
+const CHANGED: Record<EvalChange['what'], string> = {
+  model: 'Model',
+  configuration: 'Configuration',
+  rows: 'Rows',
+}
+
+/** `Model and rows have changed`. */
+function sentenceOf(changes: readonly EvalChange[]): string {
+  const words = changes.map(({ what }, at) => (at === 0 ? CHANGED[what] : CHANGED[what].toLowerCase()))
+  const isOne = words.length === 1 && changes[0]?.what !== 'rows'
+  return `${words.join(' and ')} ${isOne ? 'has' : 'have'} changed`
+}
+
+const percent = (share: number | null): string =>
+  share === null ? 'None' : `${Number((share * 100).toFixed(1))} %`
+const shown = (number: number | null): string => (number === null ? 'None' : number.toFixed(3))
+
+function thresholdCard(c: PageContext, source: Source, { evals, thresholds, threshold_eval_id }: Listed) {
+  const action = `${pathOf(source.source_id)}/threshold`
+  const [newest] = evals
+  const change = (eval_id: string, label: string, kind?: 'quiet') =>
+    form(c, action, html`<input type="hidden" name="eval_id" value="${eval_id}" />${button(label, kind)}`, '')
+  return card(
+    'Threshold',
+    html`${
+      thresholds.length === 0
+        ? html`<p>No answer is marked as weak.</p>`
+        : table(
+            'Thresholds',
+            ['Table', 'Score', 'State'],
+            thresholds.map(({ target, score, applies }) => [
+              target,
+              score,
+              applies ? 'In use' : 'Not in use: the table is searched in another way since',
+            ]),
+          )
+    }
+    <div class="actions">
+      ${newest && newest.id !== threshold_eval_id && change(newest.id, 'Set from the last eval')}
+      ${thresholds.length > 0 && change('', 'Remove', 'quiet')}
+    </div>`,
+    'An answer without a hit that reaches it is marked as weak: probably nothing there answers the question. It is learned from an eval.',
+  )
+}
+
+const changeThreshold = (c: PageContext) => {
+  const source_id = sourceIdFrom(c)
+  const eval_id = text(c.get('form'), 'eval_id') || null
+  return actAndReturn(
+    c,
+    tabPath(source_id, 'quality'),
+    eval_id === null
+      ? 'Answers are no longer marked as weak.'
+      : 'Answers below the threshold are marked as weak.',
+    () => sessionOf(c).call(setThreshold, { source_id, eval_id }),
+  )
+}
