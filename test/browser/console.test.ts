@@ -30,6 +30,7 @@ const pagesOf = ({ things, deliveries }: ServedConsole): string[] => [
   '/console/data-sources/db_warehouse/search',
   '/console/data-sources/db_handbook/database',
   '/console/data-sources/db_handbook/usage',
+  '/console/data-sources/db_handbook/quality',
   '/console/data-sources/db_handbook/remove',
   '/console/data-sources/load',
   `/console/data-sources/db_warehouse/loads/${things.load_id}`,

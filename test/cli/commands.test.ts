@@ -51,6 +51,7 @@ import {
   type Given,
   type Row,
 } from './notification-rows.ts'
+import { EVAL_LINES, EVAL_ROWS, EVAL_UNTRIED, makeEval, makeQuestionFiles } from './eval-rows.ts'
 import { GROUP_LINES, GROUP_ROWS, GROUP_UNTRIED, makeGroups } from './group-rows.ts'
 import { makeSourceFolders, SOURCE_LINES, SOURCE_ROWS, SOURCE_UNTRIED } from './source-rows.ts'
 
@@ -100,6 +101,8 @@ beforeAll(async () => {
   Object.assign(known, makeLoadFiles(await own.newFolder()))
   Object.assign(known, await makeMachineAgents(make, byToken, await own.newFolder()))
   Object.assign(known, await makeGroups(make, known['machine']!))
+  Object.assign(known, makeQuestionFiles(await own.newFolder()))
+  Object.assign(known, await makeEval(byToken))
   Object.assign(known, makeProviderFiles(await own.newFolder()))
   known['grant'] = await connectAssistant()
 })
@@ -339,6 +342,7 @@ const ROWS: Row[] = [
   [`agents narrow ${NO_GRANT} --scope data:read`, 4, /svc agents list/],
   ...MACHINE_AGENT_ROWS,
   ...GROUP_ROWS,
+  ...EVAL_ROWS,
   ['agents clients', 0, /^CLIENT +KIND[^]*\n\{client\} +dynamic/],
   ['agents clients --context ro', 3, /error: /],
   ['agents clients --limit 201', 5, /from 1 to 200/],
@@ -452,6 +456,7 @@ const LINES = [
   ...LOAD_LINES,
   ...MACHINE_AGENT_LINES,
   ...GROUP_LINES,
+  ...EVAL_LINES,
   ...PIPELINE_LINES,
   ...MAINTENANCE_LINES,
 ]
@@ -495,6 +500,7 @@ const UNTRIED: Record<string, { exits: number[]; because: string }> = {
   ...LOAD_UNTRIED,
   ...MACHINE_AGENT_UNTRIED,
   ...GROUP_UNTRIED,
+  ...EVAL_UNTRIED,
   'db list': { exits: [4], because: 'a list that names nothing is empty' },
   'db attach': {
     exits: [0, 6],

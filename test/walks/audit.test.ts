@@ -2,13 +2,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Call } from '../../src/client/http-client.ts'
 import { eq } from '../../db/drizzle.ts'
-import { deployments as deploymentRows, evals, integrations, users } from '../../db/schema.ts'
+import { deployments as deploymentRows, integrations, users } from '../../db/schema.ts'
 import { endAccessSince } from '../../src/contracts/access.ts'
 import { createAppToken, revokeAppToken, rotateAppToken } from '../../src/contracts/app-tokens.ts'
 import { createApp, removeAppMember, renameApp, setAppMember } from '../../src/contracts/apps.ts'
 import { createCheck, removeCheck, runCheck, updateCheck } from '../../src/contracts/checks.ts'
 import { setThreshold } from '../../src/contracts/evals.ts'
-import { makeId } from '../../src/contracts/ids.ts'
 import { AUDIT_ACTIONS, listAudit, type AuditAction } from '../../src/contracts/audit.ts'
 import {
   previewDataSource,
@@ -146,6 +145,7 @@ import {
   startWithDatabases,
   toyModels,
 } from '../support/data-sources.ts'
+import { insertEval } from '../support/evals.ts'
 import { insertDelivery } from '../support/deliveries.ts'
 import { invitation, linkIn, resetLink } from '../support/links.ts'
 import { syncFiles } from '../support/documents.ts'
@@ -364,23 +364,8 @@ async function provisioned(
 /** With an eval that has found enough to set a threshold from. */
 const evaluatedSource = async () => {
   const configuration = SearchConfiguration.parse(configurationOf([entry('papers')]))
-  const { id, sourceId } = await insertSource(system, org, { configuration })
-  const [now, evalId] = [system.clock.now(), makeId('evl', system.clock.now().getTime())]
-  await system.db.insert(evals).values({
-    orgId: org.id,
-    id: evalId,
-    sourceId: id,
-    questions: 5,
-    asked: 5,
-    totals: { answerable: 5, recall: 5, reciprocal: 5 },
-    scores: Array.from({ length: 5 }, () => ({ target: 'papers', score: 0.5, found: true })),
-    models: [],
-    createdBy: admin.userId,
-    createdByName: admin.name,
-    createdAt: now,
-    finishedAt: now,
-  })
-  return { sourceId, evalId }
+  const source = await insertSource(system, org, { configuration })
+  return { ...source, evalId: await insertEval(system, org, source) }
 }
 
 /** A row for each, by type: an action that nobody can walk to does not compile. */

@@ -28,6 +28,7 @@ import { createCheck, listCheckRuns, listChecks } from '../../src/contracts/chec
 import { listDeliveries } from '../../src/contracts/deliveries.ts'
 import { createDeployment, listDeployments } from '../../src/contracts/deployments.ts'
 import { listGrants, listOauthClients, listRegistrations } from '../../src/contracts/grants.ts'
+import { listEvals } from '../../src/contracts/evals.ts'
 import { createGroup, listGroups } from '../../src/contracts/groups.ts'
 import {
   listIdentityLinks,
@@ -75,7 +76,8 @@ import { createApiToken, listApiTokens } from '../../src/contracts/tokens.ts'
 import { bindServiceAccount, listServiceAccounts } from '../../src/contracts/workloads.ts'
 import { fakeCluster } from '../support/fake-cluster.ts'
 import { fakeChecks } from '../support/fake-integrations.ts'
-import { insertSource } from '../support/data-sources.ts'
+import { insertSource, type Source } from '../support/data-sources.ts'
+import { insertEval } from '../support/evals.ts'
 import { insertDelivery } from '../support/deliveries.ts'
 import { insertProposal } from '../support/insert-proposal.ts'
 import { makeMember, makeOrganization, makePerson, PASSWORD, unique, type Org } from '../support/make.ts'
@@ -121,6 +123,16 @@ async function addGrant(org: Org, clientId: string): Promise<void> {
     createdAt: now,
     expiresAt: new Date(now.getTime() + 3_600_000),
   })
+}
+
+/** The one of an organization whose evals are listed. */
+async function evaluatedSource(org: Org): Promise<Source> {
+  const name = 'evaluated'
+  const [known] = await system.db
+    .select({ id: dataSources.id })
+    .from(dataSources)
+    .where(and(eq(dataSources.orgId, org.id), eq(dataSources.name, name)))
+  return known ? { ...known, name, sourceId: `db_${name}` } : insertSource(system, org, { name })
 }
 
 /** A draft: what is in its lists does not depend on whether it is on. */
@@ -245,6 +257,14 @@ const LISTS: Record<string, List> = {
     page: async (org, at) => {
       const { groups, next_cursor } = await org.owner.call(listGroups, at)
       return { ids: groups.map(({ id }) => id), next_cursor }
+    },
+  },
+  listEvals: {
+    add: async (org) => insertEval(system, org, await evaluatedSource(org)),
+    page: async (org, at) => {
+      const { sourceId } = await evaluatedSource(org)
+      const { evals, next_cursor } = await org.owner.call(listEvals, { source_id: sourceId, ...at })
+      return { ids: evals.map(({ id }) => id), next_cursor }
     },
   },
   listMachineAgents: {

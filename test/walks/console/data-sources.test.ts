@@ -23,6 +23,7 @@ import { makeZip } from '../../support/document-files.ts'
 import { takeLoadSteps, uploadFile } from '../../support/loads.ts'
 import { makeXlsx } from '../../support/table-files.ts'
 import { makeMember, makeOrganization, unique, type Org } from '../../support/make.ts'
+import { insertEval } from '../../support/evals.ts'
 import { PAGES } from '../../support/walker.ts'
 
 const PATH = '/console/data-sources'
@@ -286,6 +287,44 @@ describe('one data source', () => {
     expect(shown.text).toContain('It reads past the access column team')
     expect((await developer!.open(`${HANDBOOK}/search`)).text).toContain('team names who sees a row')
     await change('handbook', { configuration: configured() })
+  })
+
+  test('shows how its evals went, what changed between them, and sets a threshold from the last', async () => {
+    const handbook = await source('handbook')
+    const known = { id: handbook.id, sourceId: handbook.source_id, name: 'handbook' }
+    const empty = await developer!.open(`${HANDBOOK}/quality`)
+    expect(empty.text).toContain('No evals yet')
+    expect(empty.text).toContain('svc datasource eval db_handbook questions.yaml')
+    const configuredAt = handbook.configured_at === null ? null : new Date(handbook.configured_at)
+    const of = { target: 'Pages', configuredAt, models: ['toy-3'] }
+    await insertEval(system, org, known, { ...of, createdByName: '<b>Olga</b>' })
+    const changes = [
+      { what: 'model', at: '2026-03-01T00:00:00.000Z' } as const,
+      { what: 'rows', at: null } as const,
+    ]
+    await insertEval(system, org, known, {
+      ...of,
+      totals: { answerable: 5, recall: 2.5, reciprocal: 1 },
+      changes,
+    })
+    const page = await developer!.open(`${HANDBOOK}/quality`)
+    expect(page.html).toContain('aria-label="Recall@5 of the last 2 evals, oldest first: 80 %, 50 %"')
+    expect(page.html.match(/<rect class="ink-(plain|dotted)"/g)).toHaveLength(2)
+    expect(page.row('50 %')).toMatch(/0\.200.*Model.*Rows/)
+    expect(page.html).not.toContain('<b>Olga</b>')
+    expect(page.text).toContain('No answer is marked as weak.')
+    const set = await page.form('Set from the last eval').submit()
+    expect(set.notices[0]).toBe('Answers below the threshold are marked as weak.')
+    expect(set.row('Pages')).toMatch(/0\.5.*In use/)
+    expect(set.offers('Set from the last eval')).toBe(false)
+    const asked = await viewer!.open(HANDBOOK)
+    const weak = await asked.form('Ask').with({ query: '[0,0,1]' }).submit()
+    expect(weak.text).toContain('A weak answer. No hit reaches the threshold')
+    const removed = await set.form('Remove').submit()
+    expect(removed.notices[0]).toBe('Answers are no longer marked as weak.')
+    expect((await viewer!.open(`${HANDBOOK}/quality`)).status).toBe(403)
+    const elsewhere = await openConsole(system, (await makeOrganization(system)).owner)
+    expect((await elsewhere.open(`${HANDBOOK}/quality`)).status).toBe(404)
   })
 
   test('shows its connection string in the answer to the button, folded, and nowhere else', async () => {
