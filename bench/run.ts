@@ -22,6 +22,7 @@ import { rest } from './rest.ts'
 import { here, readResults, resultsOf, withResults, writeResults } from './results.ts'
 import { scifact } from './scifact.ts'
 import { scim } from './scim.ts'
+import { rowAccess } from './row-access.ts'
 import { scifactDocuments } from './scifact-documents.ts'
 import { isSmall } from './sizes.ts'
 import { underLoad } from './under-load.ts'
@@ -41,6 +42,7 @@ const BENCHES: Record<string, () => Promise<string[]>> = {
   rest,
   embeddings,
   documents,
+  'row-access': rowAccess,
   question,
   'question-memory': questionMemory,
   recall,

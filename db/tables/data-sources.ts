@@ -99,7 +99,7 @@ export const dataSourceHealth = pgTable(
   ],
 )
 
-export type EvalTotals = { readonly answerable: number; readonly recall: number; readonly reciprocal: number }
+type EvalTotals = { readonly answerable: number; readonly recall: number; readonly reciprocal: number }
 /** The best hit of a table for a question, and whether an expected row was among its first. */
 export type EvalScore = { readonly target: string; readonly score: number; readonly found: boolean }
 

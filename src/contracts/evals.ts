@@ -10,7 +10,7 @@ import { pageInput, pageOutput } from './paging.ts'
 
 const { query, target, filters } = queryDataSource.input.shape
 
-export const EvalQuestion = z.strictObject({
+const EvalQuestion = z.strictObject({
   question: query,
   expect: z
     .array(z.string().min(1).max(1_000))
@@ -23,9 +23,8 @@ export const EvalQuestion = z.strictObject({
 })
 export type EvalQuestion = z.output<typeof EvalQuestion>
 
-export const EVAL_CHANGES = ['model', 'configuration', 'rows'] as const
-export const EvalChange = z.object({
-  what: z.enum(EVAL_CHANGES),
+const EvalChange = z.object({
+  what: z.enum(['model', 'configuration', 'rows']),
   at: Time.nullable().describe('null: some time since the eval before.'),
 })
 export type EvalChange = z.output<typeof EvalChange>

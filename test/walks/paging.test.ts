@@ -1,6 +1,6 @@
 /** Every list pages without loss and without repetition while rows come in between, and a cursor opens nothing. */
 import { listNotifications } from '../../src/contracts/inbox.ts'
-import { eq } from '../../db/drizzle.ts'
+import { and, eq } from '../../db/drizzle.ts'
 import { addNotifications } from '../../src/cores/notifications/inbox/add-notifications.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
 import { randomBytes } from 'node:crypto'
@@ -9,6 +9,7 @@ import type { Call } from '../../src/client/http-client.ts'
 import {
   assertionRefusals,
   checkRuns,
+  dataSources,
   identityLinks,
   identityProviderClients,
   identityProviderRules,

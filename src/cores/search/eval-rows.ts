@@ -4,7 +4,8 @@ import type { Handle } from '../../../db/connect.ts'
 import { and, desc, eq, isNotNull, sql } from '../../../db/drizzle.ts'
 import { evals, loads } from '../../../db/schema.ts'
 import type { EvalChange, startEval } from '../../contracts/evals.ts'
-import { sourceIdOf, type SourceRow } from '../databases/index.ts'
+import { openSource, sourceIdOf, type SourceDeps, type SourceRow } from '../databases/index.ts'
+import { readVersion } from '../documents/index.ts'
 
 export type EvalRow = typeof evals.$inferSelect
 
@@ -34,12 +35,20 @@ export type SourceState = Pick<EvalRow, 'models' | 'configuredAt' | 'rows' | 'ro
 export const modelsOf = ({ configuration }: SourceRow): string[] =>
   [...new Set(configuration?.connection_config.embedding_configs.map(({ model }) => model) ?? [])].toSorted()
 
-/** By the newest load or undo, as far back as loads are kept; of documents, a sync. */
-export async function lastLoadAt(db: Handle, { orgId, id }: SourceRow): Promise<Date | null> {
+/** By the version that is published, of documents; otherwise by the newest load or undo, as far back as loads are kept. */
+export async function rowsChangedAt(deps: RowsDeps, source: SourceRow): Promise<Date | null> {
+  if (source.documents === null) return lastLoadAt(deps.db, source)
+  const { publishedAt } = await readVersion(openSource(deps, source))
+  return publishedAt === null ? null : new Date(publishedAt)
+}
+
+export type RowsDeps = SourceDeps & { readonly db: Handle }
+
+async function lastLoadAt(db: Handle, { orgId, id }: SourceRow): Promise<Date | null> {
   const [found] = await db
     .select({
-      at: sql<string | null>`max(greatest(${loads.finishedAt},
-        case when ${loads.plan} ? 'isUndone' then ${loads.updatedAt} end))::text`,
+      at: sql<number | null>`(extract(epoch from max(greatest(${loads.finishedAt},
+        case when ${loads.plan} ->> 'isUndone' is not null then ${loads.updatedAt} end))) * 1000)::float8`,
     })
     .from(loads)
     .where(
@@ -50,7 +59,7 @@ export async function lastLoadAt(db: Handle, { orgId, id }: SourceRow): Promise<
         sql`coalesce(${loads.plan} ->> 'dryRun', 'false') = 'false'`,
       ),
     )
-  return found?.at ? new Date(found.at) : null
+  return found?.at == null ? null : new Date(Number(found.at))
 }
 
 export const newestEval = async (db: Handle, source: SourceRow): Promise<EvalRow | undefined> =>

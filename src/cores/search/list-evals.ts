@@ -3,12 +3,21 @@ import { evals } from '../../../db/schema.ts'
 import { notFound } from '../../contracts/errors.ts'
 import { findSource } from '../databases/index.ts'
 import { list, type Verb } from '../list.ts'
-import { changesBetween, isEvalOf, lastLoadAt, modelsOf, newestEval, presentEval } from './eval-rows.ts'
+import {
+  changesBetween,
+  isEvalOf,
+  modelsOf,
+  newestEval,
+  presentEval,
+  rowsChangedAt,
+  type RowsDeps,
+} from './eval-rows.ts'
 import { presentThresholds } from './threshold.ts'
 
-export const listEvals: Verb<'listEvals'> = list(
+export const listEvals: Verb<'listEvals', RowsDeps> = list(
   { rows: 'evals', desc: [evals.id] },
-  async ({ db, orgId, after, page }, { source_id }) => {
+  async (context, { source_id }) => {
+    const { db, orgId, after, page } = context
     const source = await findSource(db, orgId, source_id)
     if (!source) throw notFound()
     const newest = after ? undefined : await newestEval(db, source)
@@ -16,7 +25,8 @@ export const listEvals: Verb<'listEvals'> = list(
       models: modelsOf(source),
       configuredAt: source.configuredAt,
       rows: null,
-      rowsChangedAt: await lastLoadAt(db, source),
+      // A database that does not answer now says nothing of it, and takes nothing from the list.
+      rowsChangedAt: await rowsChangedAt(context, source).catch(() => null),
     }
     return {
       ...(await page({

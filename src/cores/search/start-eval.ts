@@ -2,11 +2,10 @@ import { and, eq, isNull, lt, or } from '../../../db/drizzle.ts'
 import { evals } from '../../../db/schema.ts'
 import { makeId } from '../../contracts/ids.ts'
 import { openSource, type SourceRow } from '../databases/index.ts'
-import { readVersion } from '../documents/index.ts'
 import { writeInSteps, type Verb } from '../verb.ts'
 import { findAskable, requireMinimumRole } from './askable-sources.ts'
 import { countVectors } from './count-vectors.ts'
-import { isEvalOf, lastLoadAt, modelsOf, presentEval, type SourceState } from './eval-rows.ts'
+import { isEvalOf, modelsOf, presentEval, rowsChangedAt, type SourceState } from './eval-rows.ts'
 import { failingAsSource, requireEntries, type SearchDeps } from './search-entries.ts'
 
 /** One that nobody asked on for so long is over. */
@@ -58,12 +57,11 @@ async function stateOf(deps: SearchDeps, source: SourceRow): Promise<SourceState
       counts.set(table, counted && !counted.isEstimated ? counted.rows : null)
     }
     const known = [...counts.values()]
-    const published = source.documents === null ? null : (await readVersion(queries)).publishedAt
     return {
       models: modelsOf(source),
       configuredAt: source.configuredAt,
       rows: known.includes(null) ? null : known.reduce<number>((sum, rows) => sum + (rows ?? 0), 0),
-      rowsChangedAt: published === null ? await lastLoadAt(deps.db, source) : new Date(published),
+      rowsChangedAt: await rowsChangedAt(deps, source),
     }
   })
 }

@@ -78,7 +78,10 @@ describe('a threshold', () => {
   )
 
   test('applies on where only what is shown has changed', () => {
-    const changed = { configuration: configurationOf({ content_columns: 'id,title,body' }), threshold: learned }
+    const changed = {
+      configuration: configurationOf({ content_columns: 'id,title,body' }),
+      threshold: learned,
+    }
     expect(presentThresholds(changed)).toEqual([{ target: 'notes', score: 0.5, applies: true }])
   })
 })
