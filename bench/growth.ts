@@ -11,6 +11,7 @@ import { httpClient } from '../src/client/http-client.ts'
 import { listActivity } from '../src/contracts/activity.ts'
 import { firstIdOf } from '../src/contracts/ids.ts'
 import { sweepActivity } from '../src/cores/activity/index.ts'
+import { dataKeys } from '../src/trust/data-key.ts'
 import { shipAndFanOut } from '../src/cores/notifications/index.ts'
 import { notificationHarness } from '../test/support/notification-harness.ts'
 import { startPostgres } from '../test/support/postgres.ts'
@@ -187,7 +188,13 @@ async function pageOf(url: string, folder: string, rows: number) {
     const before = databaseSeconds(postmaster)
     const { ms } = await timed(() =>
       // All of them are over then.
-      sweepActivity({ db: connection.db, clock: () => new Date(Date.now() + 62 * DAY_MS), activityDays: 30 }),
+      sweepActivity({
+        db: connection.db,
+        clock: () => new Date(Date.now() + 62 * DAY_MS),
+        activityDays: 30,
+        log: { warn: () => {} },
+        dataKeys: dataKeys('00'.repeat(32)),
+      }),
     )
     const sweepSeconds = databaseSeconds(postmaster) - before
     const [left] = await connection.sql.query<{ n: number }>('select count(*)::int as n from activity')

@@ -20,9 +20,11 @@ CREATE TABLE activity (
   request_id text NOT NULL,
   client_name text,
   grant_id text,
+  trail_order bigint DEFAULT nextval('trail_order'::regclass),
   CONSTRAINT activity_org_id_id_pk PRIMARY KEY (org_id, id)
 ) PARTITION BY RANGE (id);
 CREATE INDEX activity_by_name ON ONLY public.activity USING btree (org_id, name, id);
+CREATE INDEX activity_by_trail_order ON ONLY public.activity USING btree (trail_order);
 CREATE INDEX activity_by_type ON ONLY public.activity USING btree (org_id, type, id);
 CREATE INDEX activity_by_user ON ONLY public.activity USING btree (org_id, user_id, id);
 
@@ -210,10 +212,12 @@ CREATE TABLE audit_log (
   subject text,
   request_id text,
   support_session_id text,
+  trail_order bigint DEFAULT nextval('trail_order'::regclass),
   CONSTRAINT audit_log_org_id_id_pk PRIMARY KEY (org_id, id)
 ) PARTITION BY RANGE (id);
 CREATE INDEX audit_log_by_action ON ONLY public.audit_log USING btree (org_id, action, id);
 CREATE INDEX audit_log_by_actor ON ONLY public.audit_log USING btree (org_id, actor_id, id);
+CREATE INDEX audit_log_by_trail_order ON ONLY public.audit_log USING btree (trail_order);
 
 CREATE TABLE audit_log_rest PARTITION OF audit_log DEFAULT;
 
@@ -1648,6 +1652,50 @@ CREATE TABLE token_reservations (
 );
 CREATE INDEX token_reservations_by_purpose ON public.token_reservations USING btree (org_id, purpose);
 CREATE INDEX token_reservations_open ON public.token_reservations USING btree (expires_at) WHERE (state = ANY (ARRAY['held'::text, 'sent'::text]));
+
+CREATE TABLE trail_seals (
+  org_id text NOT NULL,
+  number bigint NOT NULL,
+  epoch text NOT NULL,
+  first_row bigint NOT NULL,
+  row_count integer NOT NULL,
+  activity_count integer NOT NULL,
+  order_from bigint NOT NULL,
+  order_to bigint NOT NULL,
+  activity_first text,
+  activity_last text,
+  audit_first text,
+  audit_last text,
+  signed text NOT NULL,
+  signature text NOT NULL,
+  sealed_at timestamp with time zone NOT NULL,
+  leaves bytea NOT NULL,
+  place bigint NOT NULL DEFAULT nextval('trail_place'::regclass),
+  removed_before timestamp with time zone,
+  CONSTRAINT trail_seals_org_id_number_pk PRIMARY KEY (org_id, number)
+);
+CREATE INDEX trail_seals_by_place ON public.trail_seals USING btree (place);
+CREATE INDEX trail_seals_by_row ON public.trail_seals USING btree (org_id, first_row);
+
+CREATE TABLE trail_streams (
+  org_id text NOT NULL,
+  id text NOT NULL,
+  kind text NOT NULL,
+  host text NOT NULL,
+  sealed text NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  created_by text NOT NULL,
+  after_epoch text NOT NULL,
+  after_row bigint NOT NULL,
+  next_at timestamp with time zone NOT NULL,
+  failures integer NOT NULL,
+  problem text,
+  sent_at timestamp with time zone,
+  lease_token text,
+  lease_until timestamp with time zone,
+  CONSTRAINT trail_streams_org_id_id_pk PRIMARY KEY (org_id, id)
+);
+CREATE INDEX trail_streams_by_time ON public.trail_streams USING btree (next_at);
 
 CREATE TABLE users (
   id text NOT NULL,

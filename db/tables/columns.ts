@@ -1,6 +1,6 @@
 /** Column shapes that every table shares. */
 import type { GrantableRole } from '../../src/contracts/roles.ts'
-import { boolean, text, timestamp } from '../drizzle.ts'
+import { bigint, boolean, sql, text, timestamp } from '../drizzle.ts'
 
 export const instant = (name: string) => timestamp(name, { withTimezone: true, mode: 'date' })
 export const orgId = () => text('org_id').notNull()
@@ -22,3 +22,10 @@ export const previousValue = () => ({
   previousUntil: instant('previous_until'),
   previousLastUsedAt: instant('previous_last_used_at'),
 })
+
+/**
+ * In which order rows were written, by one sequence: the sealer takes what follows the last it has sealed. Null: written before
+ * there was a trail.
+ */
+export const TRAIL_ORDER = sql`nextval('trail_order')`
+export const trailOrder = () => bigint('trail_order', { mode: 'number' }).default(TRAIL_ORDER)

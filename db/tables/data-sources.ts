@@ -17,7 +17,7 @@ import {
   text,
   uniqueIndex,
 } from '../drizzle.ts'
-import { instant, orgId } from './columns.ts'
+import { instant, orgId, trailOrder } from './columns.ts'
 
 /** Chosen when it is created: its tables depend on them. */
 export type DocumentsSettings = {
@@ -185,6 +185,7 @@ export const activity = pgTable(
     questionDigest: text('question_digest'),
     answerDigest: text('answer_digest'),
     requestId: text('request_id').notNull(),
+    trailOrder: trailOrder(),
   },
   (t) => [
     primaryKey({ columns: [t.orgId, t.id] }),
@@ -192,5 +193,6 @@ export const activity = pgTable(
     // Those of an agent are found by its user, whose agents are few.
     index('activity_by_user').on(t.orgId, t.userId, t.id),
     index('activity_by_name').on(t.orgId, t.name, t.id),
+    index('activity_by_trail_order').on(t.trailOrder),
   ],
 )

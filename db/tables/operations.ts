@@ -1,7 +1,7 @@
 /** What the machinery keeps about itself: the audit trail, repeated requests, jobs, facts of this installation. */
 import { index, integer, jsonb, pgTable, primaryKey, text } from '../drizzle.ts'
 import type { AuditAction } from '../../src/contracts/audit.ts'
-import { instant, orgId } from './columns.ts'
+import { instant, orgId, trailOrder } from './columns.ts'
 
 export const auditLog = pgTable(
   'audit_log',
@@ -30,11 +30,13 @@ export const auditLog = pgTable(
     requestId: text('request_id'),
     /** Done during a support session. */
     supportSessionId: text('support_session_id'),
+    trailOrder: trailOrder(),
   },
   (t) => [
     primaryKey({ columns: [t.orgId, t.id] }),
     index('audit_log_by_actor').on(t.orgId, t.actorId, t.id),
     index('audit_log_by_action').on(t.orgId, t.action, t.id),
+    index('audit_log_by_trail_order').on(t.trailOrder),
   ],
 )
 

@@ -18,7 +18,7 @@ export const SERVICES: Record<ServiceName, ServiceEntry> = {
   'api-gateway': {
     at: (config) => [config.API_URL],
     // `/v1`: paths that a standard names, such as that of OTLP.
-    owns: /^\/(api|v1)(\/|$)/,
+    owns: /^\/((api|v1)(\/|$)|\.well-known\/svc-trail\.json$)/,
     usesDatabase: true,
   },
   'auth-service': {

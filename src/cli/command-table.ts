@@ -3,6 +3,7 @@ import type { Command, HandWritten, Option } from './command.ts'
 import { OPERATION_COMMANDS } from './operation-commands.ts'
 import { AGENT_ROWS } from './rows/agents.ts'
 import { APP_ROWS } from './rows/apps.ts'
+import { AUDIT_ROWS } from './rows/audit.ts'
 import { DATABASE_ROWS } from './rows/databases.ts'
 import { NOTIFICATION_ROWS } from './rows/notifications.ts'
 import { SESSION_ROWS } from './rows/session.ts'
@@ -19,6 +20,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   tokens: 'Manage API tokens',
   groups: 'Manage groups of members',
   apps: 'Manage apps',
+  audit: 'Export and verify the audit trail',
   notifications: 'Read notifications; manage integrations, subscriptions and deliveries',
 }
 
@@ -48,7 +50,7 @@ export const ROOT_OPTIONS: readonly Option[] = [
 
 /** In which order help lists what follows these words. What is not named here comes behind it. */
 const ORDER: Readonly<Record<string, string>> = {
-  '': 'login logout status context datasource db docs skills agents tokens apps notifications activity open api doctor completion',
+  '': 'login logout status context datasource db docs skills agents tokens apps notifications activity audit open api doctor completion',
   context: 'list use show remove',
   datasource: 'list query search',
   db: 'list show create connect psql attach load loads remove',
@@ -59,6 +61,8 @@ const ORDER: Readonly<Record<string, string>> = {
     'add probe activate update pause resume remove disconnect clients create-client allow forbid rules set-rules preview links link unlink refusals',
   'agents machines': 'create show update add-credential rotate-credential revoke-credential remove',
   apps: 'list connect create push revisions diff logs deploy deployments rollback cancel runner remote tokens bind bindings pipelines checks maintenance proposals',
+  apps: 'list create push revisions diff logs deploy deployments rollback cancel runner tokens bind bindings pipelines checks maintenance proposals',
+  audit: 'export verify',
   'apps logs': 'groups push',
   'apps deployments': 'confirm-ended report-broken output',
   'apps remote': 'show set secret remove',
@@ -98,7 +102,7 @@ function mergeCommand(declared: Command | undefined, own: HandWritten): Command 
 
 function allCommands(): Command[] {
   const commands = new Map(OPERATION_COMMANDS.map((command) => [command.path, command]))
-  for (const rows of [SESSION_ROWS, DATABASE_ROWS, SKILL_ROWS, AGENT_ROWS, APP_ROWS, NOTIFICATION_ROWS]) {
+  for (const rows of [SESSION_ROWS, DATABASE_ROWS, SKILL_ROWS, AGENT_ROWS, APP_ROWS, AUDIT_ROWS, NOTIFICATION_ROWS]) {
     for (const row of rows) commands.set(row.path, mergeCommand(commands.get(row.path), row))
   }
   const ranked = [...commands.values()].map((command) => [rankOf(command.path), command] as const)

@@ -37,6 +37,7 @@ import * as subscriptions from './subscriptions.ts'
 import * as support from './support.ts'
 import * as tickets from './tickets.ts'
 import * as tokens from './tokens.ts'
+import * as trail from './trail.ts'
 import * as workloads from './workloads.ts'
 
 export const OPERATIONS = [
@@ -301,4 +302,7 @@ export const OPERATIONS = [
   remotes.removeAppRemote,
   remotes.createRemoteSecret,
   remotes.receiveRemoteCall,
+  trail.showTrailKeys,
+  trail.rotateTrailKey,
+  trail.exportTrail,
 ] as const

@@ -73,7 +73,7 @@ type Declaration<
   readonly http: {
     readonly method: Method
     /** `/v1/…`: where a standard names the path, as OTLP does. */
-    readonly path: `/api/${string}` | `/v1/${string}`
+    readonly path: `/api/${string}` | `/v1/${string}` | `/.well-known/svc-${string}`
     readonly success?: 200 | 201 | 204
     /** The format of the answer when the client names none; JSON unless the contract says otherwise. */
     readonly answers?: 'json' | 'yaml'

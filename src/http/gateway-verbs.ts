@@ -92,6 +92,9 @@ import { showDataSource } from '../cores/search/show-data-source.ts'
 import { showQuota } from '../cores/search/show-quota.ts'
 import { startEval } from '../cores/search/start-eval.ts'
 import { updateDataSource } from '../cores/search/update-data-source.ts'
+import { exportTrail } from '../cores/trail/export-trail.ts'
+import { rotateTrailKey } from '../cores/trail/rotate-trail-key.ts'
+import { showTrailKeys } from '../cores/trail/show-trail-keys.ts'
 
 export const VERBS = {
   whoAmI,
@@ -187,4 +190,7 @@ export const VERBS = {
   addGroupMember,
   removeGroupMember,
   showMessageQueue,
+  showTrailKeys,
+  rotateTrailKey,
+  exportTrail,
 }

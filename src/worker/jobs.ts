@@ -23,6 +23,7 @@ import { measureFixes } from '../cores/proposals/index.ts'
 import { sweepRevisions, type SourceLimits } from '../cores/revisions/index.ts'
 import { sweepPipelineRuns } from '../cores/pipelines/index.ts'
 import { keepMonths } from '../cores/partitions.ts'
+import { sealTrail, type SealDeps } from '../cores/trail/index.ts'
 import { sweepThrottles } from '../cores/throttle.ts'
 import { expireReservations, sweepTokenPools } from '../cores/token-pool/index.ts'
 import type { Job } from './loop.ts'
@@ -49,7 +50,7 @@ export const jobTable = (deps: JobDeps): readonly Job[] => [
     leaseSeconds: HOUR,
     run: (stopping) => keepMonths(deps, stopping),
   },
-  { name: 'sweep activity', everySeconds: DAY, leaseSeconds: HOUR, run: () => sweepActivity(deps) },
+  { name: 'sweep activity', everySeconds: DAY, leaseSeconds: HOUR, run: (stopping) => sweepActivity(deps, stopping) },
   { name: 'sweep deliveries', everySeconds: DAY, leaseSeconds: HOUR, run: () => sweepDeliveries(deps) },
   { name: 'sweep token pools', everySeconds: DAY, leaseSeconds: HOUR, run: () => sweepTokenPools(deps) },
   {
@@ -103,7 +104,14 @@ export const jobTable = (deps: JobDeps): readonly Job[] => [
 ]
 
 /** Each in a loop of its own: these are to be in time, however long sweeping or measuring the disk takes. */
-export const watchTable = (deps: TenantDeps): readonly Job[] => [
+export const watchTable = (deps: TenantDeps & SealDeps): readonly Job[] => [
+  {
+    // One seal of an organization is for all that it did in a minute: a signature costs as much as hashing fifty rows.
+    name: 'seal the trail',
+    everySeconds: MINUTE,
+    leaseSeconds: MINUTE,
+    run: async (stopping) => void (await sealTrail(deps, stopping)),
+  },
   {
     name: 'enforce tenant limits',
     everySeconds: 10,

@@ -149,6 +149,8 @@ export const TABLE_ENDINGS = {
   tickets: RECORD,
   token_pools: ORGANIZATION,
   token_reservations: RECORD,
+  trail_seals: RECORD,
+  trail_streams: ORGANIZATION,
   users: PERSON,
   workload_bindings: { noRight: 'belongs to the app, which goes on when whoever made it leaves' },
   workload_pods: RECORD,

@@ -4,6 +4,7 @@ import { sql } from '../../db/drizzle.ts'
 import { activity, auditLog, deliveries, events, messages } from '../../db/schema.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import { sweepActivity } from '../../src/cores/activity/index.ts'
+import { dataKeys } from '../../src/trust/data-key.ts'
 import { sweepDeliveries } from '../../src/cores/notifications/index.ts'
 import { shipOutbox } from '../../src/cores/outbox.ts'
 import { keepMonths, prepareMonths, readPartitions, type MonthlyTable } from '../../src/cores/partitions.ts'
@@ -13,6 +14,8 @@ import {
   type HarnessOrg,
   type NotificationHarness,
 } from '../support/notification-harness.ts'
+
+const sealing = { dataKeys: dataKeys('00'.repeat(32)), log: { warn: () => {} } }
 
 const isServer = inject('engine') === 'postgres'
 const DAY_MS = 86_400_000
@@ -75,7 +78,7 @@ test.runIf(!isServer)('embedded, all of it is one table, and is deleted row by r
   await database.db
     .insert(activity)
     .values([call('org_e', at('2025-01-01')), call('org_e', at('2026-05-01'))])
-  await sweepActivity({ db: database.db, clock: () => at('2026-05-15'), activityDays: 365 })
+  await sweepActivity({ ...sealing, db: database.db, clock: () => at('2026-05-15'), activityDays: 365 })
   expect(await countOf('activity', 'org_e')).toBe(1)
 })
 
@@ -116,7 +119,7 @@ describe.runIf(isServer)('on a server', () => {
       await database.db
         .insert(activity)
         .values([call(orgId, at('2026-03-10')), call(orgId, at('2026-04-10')), call(orgId, at('2024-01-01'))])
-    const sweep = (day: string) => sweepActivity({ db: database.db, clock: () => at(day), activityDays: 30 })
+    const sweep = (day: string) => sweepActivity({ ...sealing, db: database.db, clock: () => at(day), activityDays: 30 })
     await sweep('2026-04-29')
     for (const orgId of ['org_b', 'org_c'])
       expect(await placesOf('activity', orgId)).toEqual(['202603', '202604'])
@@ -128,7 +131,7 @@ describe.runIf(isServer)('on a server', () => {
   })
 
   test('while somebody reads for long, as a backup does, months are neither made nor dropped, and nobody waits', async () => {
-    const sweep = () => sweepActivity({ db: database.db, clock: () => at('2026-09-15'), activityDays: 30 })
+    const sweep = () => sweepActivity({ ...sealing, db: database.db, clock: () => at('2026-09-15'), activityDays: 30 })
     const names = async () => [...(await namesOf('activity')), ...(await namesOf('attempts'))]
     const before = await names()
     expect(before).toContain('202604')

@@ -22,6 +22,7 @@ import {
 import { LOAD_DAYS } from '../../src/contracts/limits.ts'
 import { whoAmI } from '../../src/contracts/people.ts'
 import { sweepActivity } from '../../src/cores/activity/index.ts'
+import { dataKeys } from '../../src/trust/data-key.ts'
 import { runIfDue, startLoop, startLoopForEach, type Job } from '../../src/worker/loop.ts'
 import { sweep } from '../../src/worker/jobs.ts'
 import { makeOrganization, type Org } from '../support/make.ts'
@@ -313,7 +314,7 @@ describe('sweeping throws away what expired, and leaves what lives', () => {
         })
       }
     }
-    await sweepActivity({ ...depsOf(system), activityDays: 7 })
+    await sweepActivity({ ...depsOf(system), dataKeys: dataKeys('00'.repeat(32)), activityDays: 7 })
     for (const { id } of [org, other]) {
       const left = await system.db.select({ id: activity.id }).from(activity).where(eq(activity.orgId, id))
       expect(left).toEqual([{ id: 'act_6' }])

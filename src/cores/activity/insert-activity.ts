@@ -6,6 +6,7 @@ import { locally } from '../../../db/commit-locally.ts'
 import type { Handle } from '../../../db/connect.ts'
 import { getTableColumns, sql } from '../../../db/drizzle.ts'
 import { activity } from '../../../db/schema.ts'
+import { TRAIL_ORDER } from '../../../db/tables/columns.ts'
 import { preparedQuery } from '../prepared-query.ts'
 
 type Row = typeof activity.$inferInsert
@@ -58,16 +59,15 @@ function isAboutRows(error: unknown): boolean {
   return false
 }
 
-/** The keys of a row, with the types of their columns, in the order in which drizzle names these. None has a default. */
-const FIELDS = Object.entries(getTableColumns(activity)).map(
-  ([key, column]) => `"${key}" ${column.getSQLType()}`,
-)
+/** The keys of a row, with the types of their columns, in the order in which drizzle names these. The last has a default. */
+const { trailOrder: _, ...columns } = getTableColumns(activity)
+const FIELDS = Object.entries(columns).map(([key, column]) => `"${key}" ${column.getSQLType()}`)
 
 const insertRows = preparedQuery((db) =>
   db
     .insert(activity)
     .select(
-      sql`select * from json_to_recordset(${sql.placeholder('rows')}::json) as rows (${sql.raw(FIELDS.join(', '))}) where ${locally}`,
+      sql`select *, ${TRAIL_ORDER} from json_to_recordset(${sql.placeholder('rows')}::json) as rows (${sql.raw(FIELDS.join(', '))}) where ${locally}`,
     )
     .prepare('insert_activity'),
 )

@@ -1,20 +1,33 @@
-/** Activity is kept for as many days as the operator says: months that are over go as a whole. */
+/** Activity is kept for as many days as the operator says: months that are over go as a whole. What is not sealed stays. */
 import { sql } from '../../../db/drizzle.ts'
+import { firstIdOf } from '../../contracts/ids.ts'
 import type { Storage } from '../dependencies.ts'
 import { inParts } from '../in-parts.ts'
 import { dropMonths, outsideMonths } from '../partitions.ts'
+import { sealRemoval, sealTrail, type SealDeps } from '../trail/index.ts'
 
-export type SweepActivityDeps = Storage & { readonly activityDays: number }
+export type SweepActivityDeps = SealDeps & { readonly activityDays: number }
 
 /** Row by row only what is in no month: there is no index by time, which would cost every question a write. */
-export async function sweepActivity({ db, clock, activityDays }: SweepActivityDeps): Promise<void> {
+export async function sweepActivity(deps: SweepActivityDeps, stopping?: AbortSignal): Promise<void> {
+  const { db, clock, activityDays } = deps
   const before = new Date(clock().getTime() - activityDays * 24 * 60 * 60 * 1000)
-  await dropMonths(db, 'activity', before.getTime())
+  await sealTrail(deps, stopping)
+  const sealedTo = await sealRemoval(deps, before)
+  await dropMonths(db, 'activity', before.getTime(), (end) => isSealed(db, sealedTo, end))
+  const isSealedRow = sql`(trail_order is null or trail_order <= ${String(sealedTo)}::bigint)`
   for (const table of await outsideMonths(db, 'activity')) {
     await inParts(db, { table }, (isInPart) =>
       db.execute(
-        sql`delete from ${sql.raw(table)} where ${isInPart} and at < ${before.toISOString()}::timestamptz`,
+        sql`delete from ${sql.raw(table)} where ${isInPart} and at < ${before.toISOString()}::timestamptz and ${isSealedRow}`,
       ),
     )
   }
+}
+
+async function isSealed(db: Storage['db'], sealedTo: number, end: number): Promise<boolean> {
+  const [row] = await db.execute<{ is: boolean }>(sql`
+    select not exists (select from activity
+      where trail_order > ${String(sealedTo)}::bigint and id < ${firstIdOf('act', end)}) as is`)
+  return row!.is
 }

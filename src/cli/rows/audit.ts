@@ -1,0 +1,22 @@
+/** `svc audit …`. */
+import type { Argument, HandWritten } from '../command.ts'
+
+const FILE: Argument = { name: 'file', summary: 'File of the export' }
+
+export const AUDIT_ROWS: readonly HandWritten[] = [
+  {
+    path: 'audit export',
+    summary: 'Export the audit trail and activity with their proofs (admin or higher)',
+    arguments: [FILE],
+    examples: ['svc audit export trail.ndjson'],
+    load: async () => (await import('../commands/audit.ts')).exportTrail,
+  },
+  {
+    path: 'audit verify',
+    summary: 'Verify an export offline; exits 11 and names the first row that is not as it was sealed',
+    arguments: [FILE],
+    options: [{ long: 'key', value: 'id', summary: 'The first key that you trust' }],
+    examples: ['svc audit verify trail.ndjson', 'svc audit verify trail.ndjson --key 0123456789abcdef'],
+    load: async () => (await import('../commands/audit.ts')).verifyTrail,
+  },
+]

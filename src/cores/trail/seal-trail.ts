@@ -1,0 +1,145 @@
+/**
+ * Seals what was written since the last time: of each organization one batch, with its hashes, their root, and a signature over
+ * that and the seal before. A row that is committed late is in a later batch, because it was not settled before. All of a batch
+ * is one transaction; a process that dies in the midst of it has sealed nothing.
+ */
+import { sql } from '../../../db/drizzle.ts'
+import { firstIdOf } from '../../contracts/ids.ts'
+import { leafOf, TRAIL_KINDS, type TrailKind } from '../../contracts/trail-format.ts'
+import type { DataKeys } from '../../trust/data-key.ts'
+import { sha256 } from '../../trust/trail-key.ts'
+import type { Log, Storage } from '../dependencies.ts'
+import { MONTHLY } from '../partitions.ts'
+import { withTransaction } from '../transaction.ts'
+import { settledOrder } from './settled-order.ts'
+import { readSigner } from './trail-keys.ts'
+import { inOrder, readRows, TRAIL_TABLES, type OrderedRow } from './trail-rows.ts'
+import { lockTrailState, readEpoch, readTrailState, saveTrailState } from './trail-state.ts'
+import { writeSeals, type NewSeal, type Signed } from './write-seals.ts'
+
+export type SealDeps = Storage &
+  Log & {
+    readonly dataKeys: DataKeys
+    /** The operator's folder, where there is one. */
+    readonly trailRoots?: TrailRoots | undefined
+  }
+
+/** Appends, and resolves when it is on the disk. */
+export type TrailRoots = { append(seals: readonly Signed[]): Promise<void> }
+
+/** Of each table, in one transaction. */
+const ROWS_AT_ONCE = 4_000
+const ORGANIZATIONS_AT_ONCE = 500
+
+/** Returns how many rows it sealed. */
+export async function sealTrail(deps: SealDeps, stopping?: AbortSignal): Promise<number> {
+  await sealBreak(deps, stopping)
+  const settled = await settledOrder(deps, stopping)
+  if (settled === undefined) return 0
+  let count = 0
+  while (!stopping?.aborted) {
+    const sealed = await sealNext(deps, settled)
+    if (sealed === undefined) break
+    count += sealed
+  }
+  await writeRoots(deps)
+  return count
+}
+
+/** Undefined: all is sealed. */
+async function sealNext(deps: SealDeps, settled: number): Promise<number | undefined> {
+  const { db, clock } = deps
+  return withTransaction(db, async (tx) => {
+    const state = await lockTrailState(tx)
+    if (state.sealedTo >= settled) return undefined
+    const read = (kind: TrailKind) =>
+      readRows(tx, kind, {
+        where: sql`trail_order > ${String(state.sealedTo)}::bigint and trail_order <= ${String(settled)}::bigint
+          and id >= ${firstIdOf(MONTHLY[TRAIL_TABLES[kind]].prefix, state.began)}`,
+        limit: ROWS_AT_ONCE,
+      })
+    const found = [await read('audit'), await read('activity')]
+    // Where one table has more, what lies behind its last row waits for the next batch.
+    const to = Math.min(
+      settled,
+      ...found.filter((rows) => rows.length === ROWS_AT_ONCE).map((rows) => rows.at(-1)!.order),
+    )
+    const rows = inOrder(...found).filter(({ order }) => order <= to)
+    const epoch = await readEpoch(tx)
+    if (rows.length > 0) {
+      const seals = sealsOf(rows, { orderFrom: state.sealedTo, orderTo: to })
+      await writeSeals(tx, { signer: await readSigner(tx, deps), epoch, now: clock() }, seals)
+    }
+    await saveTrailState(tx, { ...state, epoch, sealedTo: to })
+    return rows.length
+  })
+}
+
+function sealsOf(rows: readonly OrderedRow[], orders: { orderFrom: number; orderTo: number }): NewSeal[] {
+  return [...Map.groupBy(rows, ({ orgId }) => orgId)].map(([orgId, own]) => {
+    const of = Object.fromEntries(
+      TRAIL_KINDS.map((kind) => [kind, own.flatMap(({ row }) => (row.kind === kind ? [row] : []))]),
+    ) as Record<TrailKind, OrderedRow['row'][]>
+    const ids = { audit: of.audit.map(({ id }) => id).toSorted(), activity: of.activity.map(({ id }) => id).toSorted() }
+    const activityTo = of.activity.map(({ at }) => at).toSorted().at(-1)
+    return {
+      orgId,
+      ...orders,
+      leaves: Buffer.concat(own.map(({ row }) => leafOf(sha256, JSON.stringify(row)))),
+      activityCount: of.activity.length,
+      ...(activityTo !== undefined && { activityTo }),
+      ids: {
+        ...(ids.audit.length > 0 && { auditFirst: ids.audit[0]!, auditLast: ids.audit.at(-1)! }),
+        ...(ids.activity.length > 0 && { activityFirst: ids.activity[0]!, activityLast: ids.activity.at(-1)! }),
+      },
+    }
+  })
+}
+
+/** The database has gone back since the last seal: every organization is told so by a signed seal without rows. */
+async function sealBreak(deps: SealDeps, stopping: AbortSignal | undefined): Promise<void> {
+  const { db, clock } = deps
+  const known = (await readTrailState(db)).epoch
+  if (known === undefined || known === (await readEpoch(db))) return
+  let after: string | undefined = ''
+  while (after !== undefined && !stopping?.aborted) {
+    const from: string = after
+    after = await withTransaction(db, async (tx) => {
+      const state = await lockTrailState(tx)
+      const epoch = await readEpoch(tx)
+      const heads = await tx.execute<{ orgId: string; epoch: string }>(sql`
+        with recursive org(id, place) as (
+          (select org_id, 1 from trail_seals where org_id > ${from} order by org_id limit 1)
+          union all
+          select next.org_id, org.place + 1 from org cross join lateral (
+            select org_id from trail_seals where org_id > org.id order by org_id limit 1) next
+          where org.place < ${String(ORGANIZATIONS_AT_ONCE)}::int)
+        select org.id as "orgId", head.epoch from org cross join lateral (
+          select epoch from trail_seals where org_id = org.id order by number desc limit 1) head
+        order by org.place`)
+      const orders = { orderFrom: state.sealedTo, orderTo: state.sealedTo }
+      const seals = heads
+        .filter((head) => head.epoch !== epoch)
+        .map(({ orgId }) => ({ orgId, ...orders, leaves: Buffer.alloc(0) }))
+      if (seals.length > 0)
+        await writeSeals(tx, { signer: await readSigner(tx, deps), epoch, now: clock() }, seals)
+      if (heads.length === ORGANIZATIONS_AT_ONCE) return heads.at(-1)!.orgId
+      await saveTrailState(tx, { ...state, epoch })
+      return undefined
+    })
+  }
+}
+
+/** After they are stored, and again where a process died in between: the folder may have one twice, and lacks none. */
+async function writeRoots({ db, trailRoots }: SealDeps): Promise<void> {
+  if (!trailRoots) return
+  await withTransaction(db, async (tx) => {
+    const state = await lockTrailState(tx)
+    const seals = await tx.execute<Signed & { place: number }>(sql`
+      select signed, signature, place::float8 as place from trail_seals
+      where place > ${String(state.writtenTo ?? 0)}::bigint order by place`)
+    if (seals.length === 0) return
+    await trailRoots.append(seals.map(({ signed, signature }) => ({ signed, signature })))
+    await saveTrailState(tx, { ...state, writtenTo: seals.at(-1)!.place })
+  })
+}
