@@ -125,6 +125,7 @@ export const TABLE_KINDS: Record<TableName, TableKind> = {
   tickets: 'tenant',
   token_pools: 'tenant',
   token_reservations: 'tenant',
+  trail_pending: 'tenant',
   trail_seals: 'tenant',
   trail_streams: 'tenant',
   users: 'identity',

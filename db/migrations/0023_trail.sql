@@ -51,16 +51,18 @@ CREATE TABLE "trail_streams" (
 --> statement-breakpoint
 CREATE INDEX "trail_streams_by_time" ON "trail_streams" USING btree ("next_at");
 --> statement-breakpoint
--- In two steps: with a default at once every row there is would be written anew.
+CREATE TABLE "trail_pending" (
+	"trail_order" bigint NOT NULL,
+	"org_id" text NOT NULL,
+	"id" text NOT NULL
+);
+--> statement-breakpoint
 ALTER TABLE "activity" ADD COLUMN "trail_order" bigint;
 --> statement-breakpoint
+-- In two steps: with a default at once every row there is would be written anew.
 ALTER TABLE "audit_log" ADD COLUMN "trail_order" bigint;
 --> statement-breakpoint
-ALTER TABLE "activity" ALTER COLUMN "trail_order" SET DEFAULT nextval('trail_order');
---> statement-breakpoint
 ALTER TABLE "audit_log" ALTER COLUMN "trail_order" SET DEFAULT nextval('trail_order');
---> statement-breakpoint
-CREATE INDEX "activity_by_trail_order" ON ONLY "activity" USING btree ("trail_order");
 --> statement-breakpoint
 CREATE INDEX "audit_log_by_trail_order" ON ONLY "audit_log" USING btree ("trail_order");
 --> statement-breakpoint
@@ -72,16 +74,16 @@ DECLARE
 	began timestamptz;
 BEGIN
 	FOR part IN
-		SELECT p.relname AS parent, c.relname AS name, substring(c.relname from '\d{6}$') AS digits,
+		SELECT c.relname AS name, substring(c.relname from '\d{6}$') AS digits,
 			c.relname ~ '_until_\d{6}$' AS is_past
 		FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid JOIN pg_class p ON p.oid = i.inhparent
-		WHERE p.relname IN ('activity', 'audit_log') AND p.relnamespace = 'public'::regnamespace AND p.relkind = 'p'
+		WHERE p.relname = 'audit_log' AND p.relnamespace = 'public'::regnamespace AND p.relkind = 'p'
 	LOOP
 		IF part.digits < month OR (part.is_past AND part.digits <= month) THEN
 			began := date_trunc('month', now() at time zone 'UTC') at time zone 'UTC';
 		ELSE
 			EXECUTE format('CREATE INDEX %I ON %I USING btree ("trail_order")', part.name || '_by_trail_order', part.name);
-			EXECUTE format('ALTER INDEX %I ATTACH PARTITION %I', part.parent || '_by_trail_order', part.name || '_by_trail_order');
+			EXECUTE format('ALTER INDEX %I ATTACH PARTITION %I', 'audit_log_by_trail_order', part.name || '_by_trail_order');
 		END IF;
 	END LOOP;
 	INSERT INTO "installation_facts" ("name", "value") VALUES ('trail', jsonb_build_object(

@@ -1,6 +1,6 @@
 /** Column shapes that every table shares. */
 import type { GrantableRole } from '../../src/contracts/roles.ts'
-import { bigint, boolean, sql, text, timestamp } from '../drizzle.ts'
+import { bigint, boolean, text, timestamp } from '../drizzle.ts'
 
 export const instant = (name: string) => timestamp(name, { withTimezone: true, mode: 'date' })
 export const orgId = () => text('org_id').notNull()
@@ -23,9 +23,5 @@ export const previousValue = () => ({
   previousLastUsedAt: instant('previous_last_used_at'),
 })
 
-/**
- * In which order rows were written, by one sequence: the sealer takes what follows the last it has sealed. Null: written before
- * there was a trail.
- */
-export const TRAIL_ORDER = sql`nextval('trail_order')`
-export const trailOrder = () => bigint('trail_order', { mode: 'number' }).default(TRAIL_ORDER)
+/** In which order rows of the trail were written, by one sequence. Null: it is not part of it, as before there was one. */
+export const trailOrder = () => bigint('trail_order', { mode: 'number' })

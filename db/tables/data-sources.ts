@@ -193,6 +193,5 @@ export const activity = pgTable(
     // Those of an agent are found by its user, whose agents are few.
     index('activity_by_user').on(t.orgId, t.userId, t.id),
     index('activity_by_name').on(t.orgId, t.name, t.id),
-    index('activity_by_trail_order').on(t.trailOrder),
   ],
 )

@@ -1,5 +1,5 @@
 /** What the machinery keeps about itself: the audit trail, repeated requests, jobs, facts of this installation. */
-import { index, integer, jsonb, pgTable, primaryKey, text } from '../drizzle.ts'
+import { index, integer, jsonb, pgTable, primaryKey, sql, text } from '../drizzle.ts'
 import type { AuditAction } from '../../src/contracts/audit.ts'
 import { instant, orgId, trailOrder } from './columns.ts'
 
@@ -30,7 +30,7 @@ export const auditLog = pgTable(
     requestId: text('request_id'),
     /** Done during a support session. */
     supportSessionId: text('support_session_id'),
-    trailOrder: trailOrder(),
+    trailOrder: trailOrder().default(sql`nextval('trail_order')`),
   },
   (t) => [
     primaryKey({ columns: [t.orgId, t.id] }),

@@ -3,6 +3,13 @@ import { bigint, bytea, index, integer, pgTable, primaryKey, sql, text } from '.
 import type { TrailStreamKind } from '../../src/contracts/trail-format.ts'
 import { instant, orgId } from './columns.ts'
 
+/** Rows of activity that are not sealed yet. Read as a whole, and emptied, so it has no key. */
+export const trailPending = pgTable('trail_pending', {
+  trailOrder: bigint('trail_order', { mode: 'number' }).notNull(),
+  orgId: orgId(),
+  id: text('id').notNull(),
+})
+
 /**
  * One signed batch. Its rows are those of the organization whose `trail_order` is above `order_from` and up to `order_to`, in
  * that order; ids tell where they lie, so that they are found by the primary keys of their tables.

@@ -149,6 +149,7 @@ export const TABLE_ENDINGS = {
   tickets: RECORD,
   token_pools: ORGANIZATION,
   token_reservations: RECORD,
+  trail_pending: RECORD,
   trail_seals: RECORD,
   trail_streams: ORGANIZATION,
   users: PERSON,

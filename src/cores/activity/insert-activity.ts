@@ -5,8 +5,7 @@
 import { locally } from '../../../db/commit-locally.ts'
 import type { Handle } from '../../../db/connect.ts'
 import { getTableColumns, sql } from '../../../db/drizzle.ts'
-import { activity } from '../../../db/schema.ts'
-import { TRAIL_ORDER } from '../../../db/tables/columns.ts'
+import { activity, trailPending } from '../../../db/schema.ts'
 import { preparedQuery } from '../prepared-query.ts'
 
 type Row = typeof activity.$inferInsert
@@ -59,15 +58,24 @@ function isAboutRows(error: unknown): boolean {
   return false
 }
 
-/** The keys of a row, with the types of their columns, in the order in which drizzle names these. The last has a default. */
+/** In the order of the columns, with their types. What a row leaves out is null. */
 const { trailOrder: _, ...columns } = getTableColumns(activity)
-const FIELDS = Object.entries(columns).map(([key, column]) => `"${key}" ${column.getSQLType()}`)
-
-const insertRows = preparedQuery((db) =>
-  db
-    .insert(activity)
-    .select(
-      sql`select *, ${TRAIL_ORDER} from json_to_recordset(${sql.placeholder('rows')}::json) as rows (${sql.raw(FIELDS.join(', '))}) where ${locally}`,
-    )
-    .prepare('insert_activity'),
+const FIELDS = sql.raw(
+  Object.entries(columns)
+    .map(([key, column]) => `"${key}" ${column.getSQLType()}`)
+    .join(', '),
 )
+const COLUMNS = sql.raw([...Object.values(columns), activity.trailOrder].map(({ name }) => name).join(', '))
+
+/** Each gets its place in the trail, and is noted for whoever seals it: an index of the table itself would be a fifth one. */
+const insertRows = preparedQuery((db) => {
+  const rows = sql`json_to_recordset(${sql.placeholder('rows')}::json) as rows (${FIELDS}) where ${locally}`
+  const added = db.$with('added', {}).as(sql`
+    insert into activity (${COLUMNS}) select rows.*, nextval('trail_order') from ${rows}
+    returning trail_order, org_id, id`)
+  return db
+    .with(added)
+    .insert(trailPending)
+    .select(sql`select trail_order, org_id, id from added`)
+    .prepare('insert_activity')
+})

@@ -14,7 +14,7 @@ export async function sweepActivity(deps: SweepActivityDeps, stopping?: AbortSig
   const before = new Date(clock().getTime() - activityDays * 24 * 60 * 60 * 1000)
   await sealTrail(deps, stopping)
   const sealedTo = await sealRemoval(deps, before)
-  await dropMonths(db, 'activity', before.getTime(), (end) => isSealed(db, sealedTo, end))
+  await dropMonths(db, 'activity', before.getTime(), (end) => isSealed(db, end))
   const isSealedRow = sql`(trail_order is null or trail_order <= ${String(sealedTo)}::bigint)`
   for (const table of await outsideMonths(db, 'activity')) {
     await inParts(db, { table }, (isInPart) =>
@@ -25,9 +25,9 @@ export async function sweepActivity(deps: SweepActivityDeps, stopping?: AbortSig
   }
 }
 
-async function isSealed(db: Storage['db'], sealedTo: number, end: number): Promise<boolean> {
-  const [row] = await db.execute<{ is: boolean }>(sql`
-    select not exists (select from activity
-      where trail_order > ${String(sealedTo)}::bigint and id < ${firstIdOf('act', end)}) as is`)
+async function isSealed(db: Storage['db'], end: number): Promise<boolean> {
+  const [row] = await db.execute<{ is: boolean }>(
+    sql`select not exists (select from trail_pending where id < ${firstIdOf('act', end)}) as is`,
+  )
   return row!.is
 }

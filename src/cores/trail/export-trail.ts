@@ -1,12 +1,9 @@
 /** The trail of an organization with its proofs, in pages of whole seals. What is not sealed yet comes last, and is said to be so. */
-import { sql } from '../../../db/drizzle.ts'
-import { firstIdOf } from '../../contracts/ids.ts'
 import { TRAIL_KINDS, type ExportLine } from '../../contracts/trail-format.ts'
-import { MONTHLY } from '../partitions.ts'
 import { read, type Verb } from '../verb.ts'
 import { readSealedRows, readSeals } from './sealed-rows.ts'
 import { publicTrailKeys } from './trail-keys.ts'
-import { inOrder, readRows, TRAIL_TABLES } from './trail-rows.ts'
+import { inOrder, readUnsealed } from './trail-rows.ts'
 import { readTrailState } from './trail-state.ts'
 import { readHeads } from './write-seals.ts'
 
@@ -42,11 +39,8 @@ export const exportTrail: Verb<'exportTrail'> = read(async ({ db, clock, orgId }
 
   async function unsealedLines(): Promise<ExportLine[]> {
     const found = []
-    for (const kind of TRAIL_KINDS) {
-      const from = firstIdOf(MONTHLY[TRAIL_TABLES[kind]].prefix, state.began)
-      const where = sql`trail_order > ${String(state.sealedTo)}::bigint and org_id = ${orgId} and id >= ${from}`
-      found.push(await readRows(db, kind, { where, limit: UNSEALED_MAX }))
-    }
+    for (const kind of TRAIL_KINDS)
+      found.push(await readUnsealed(db, kind, { began: state.began, after: state.sealedTo, orgId, limit: UNSEALED_MAX }))
     const unsealed = inOrder(...found)
     return [
       ...unsealed.map(({ row }) => ({ unsealed: row })),

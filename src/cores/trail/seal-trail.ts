@@ -3,18 +3,18 @@
  * that and the seal before. A row that is committed late is in a later batch, because it was not settled before. All of a batch
  * is one transaction; a process that dies in the midst of it has sealed nothing.
  */
+import type { Transaction } from '../../../db/connect.ts'
 import { sql } from '../../../db/drizzle.ts'
 import { firstIdOf } from '../../contracts/ids.ts'
 import { leafOf, TRAIL_KINDS, type TrailKind } from '../../contracts/trail-format.ts'
 import type { DataKeys } from '../../trust/data-key.ts'
 import { sha256 } from '../../trust/trail-key.ts'
 import type { Log, Storage } from '../dependencies.ts'
-import { MONTHLY } from '../partitions.ts'
 import { withTransaction } from '../transaction.ts'
 import { settledOrder } from './settled-order.ts'
 import { readSigner } from './trail-keys.ts'
-import { inOrder, readRows, TRAIL_TABLES, type OrderedRow } from './trail-rows.ts'
-import { lockTrailState, readEpoch, readTrailState, saveTrailState } from './trail-state.ts'
+import { inOrder, readUnsealed, type OrderedRow } from './trail-rows.ts'
+import { lockTrailState, readEpoch, readTrailState, saveTrailState, type TrailState } from './trail-state.ts'
 import { writeSeals, type NewSeal, type Signed } from './write-seals.ts'
 
 export type SealDeps = Storage &
@@ -52,27 +52,28 @@ async function sealNext(deps: SealDeps, settled: number): Promise<number | undef
   return withTransaction(db, async (tx) => {
     const state = await lockTrailState(tx)
     if (state.sealedTo >= settled) return undefined
-    const read = (kind: TrailKind) =>
-      readRows(tx, kind, {
-        where: sql`trail_order > ${String(state.sealedTo)}::bigint and trail_order <= ${String(settled)}::bigint
-          and id >= ${firstIdOf(MONTHLY[TRAIL_TABLES[kind]].prefix, state.began)}`,
-        limit: ROWS_AT_ONCE,
-      })
-    const found = [await read('audit'), await read('activity')]
-    // Where one table has more, what lies behind its last row waits for the next batch.
-    const to = Math.min(
-      settled,
-      ...found.filter((rows) => rows.length === ROWS_AT_ONCE).map((rows) => rows.at(-1)!.order),
-    )
-    const rows = inOrder(...found).filter(({ order }) => order <= to)
+    const reach = { began: state.began, after: state.sealedTo, upTo: await reachOf(tx, state, settled) }
+    const rows = inOrder(await readUnsealed(tx, 'audit', reach), await readUnsealed(tx, 'activity', reach))
+    const to = reach.upTo
     const epoch = await readEpoch(tx)
     if (rows.length > 0) {
       const seals = sealsOf(rows, { orderFrom: state.sealedTo, orderTo: to })
       await writeSeals(tx, { signer: await readSigner(tx, deps), epoch, now: clock() }, seals)
     }
+    await tx.execute(sql`delete from trail_pending where trail_order <= ${String(to)}::bigint`)
     await saveTrailState(tx, { ...state, epoch, sealedTo: to })
     return rows.length
   })
+}
+
+/** As far as either table has so many rows. */
+async function reachOf(tx: Transaction, { began, sealedTo }: TrailState, settled: number): Promise<number> {
+  const isNext = sql`trail_order > ${String(sealedTo)}::bigint and trail_order <= ${String(settled)}::bigint`
+  const nth = sql`order by trail_order offset ${String(ROWS_AT_ONCE - 1)}::int limit 1`
+  const [row] = await tx.execute<{ order: number }>(sql`
+    select least(${String(settled)}::bigint, (select trail_order from trail_pending where ${isNext} ${nth}),
+      (select trail_order from audit_log where ${isNext} and id >= ${firstIdOf('aud', began)} ${nth}))::float8 as order`)
+  return row!.order
 }
 
 function sealsOf(rows: readonly OrderedRow[], orders: { orderFrom: number; orderTo: number }): NewSeal[] {

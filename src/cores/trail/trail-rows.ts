@@ -2,9 +2,10 @@
 import type { SQL } from 'drizzle-orm'
 import type { Handle } from '../../../db/connect.ts'
 import { sql } from '../../../db/drizzle.ts'
+import { firstIdOf } from '../../contracts/ids.ts'
 import { TRAIL_FIELDS, type TrailKind, type TrailRow } from '../../contracts/trail-format.ts'
 
-export const TRAIL_TABLES = { audit: 'audit_log', activity: 'activity' } as const satisfies Record<
+const TRAIL_TABLES = { audit: 'audit_log', activity: 'activity' } as const satisfies Record<
   TrailKind,
   string
 >
@@ -25,13 +26,13 @@ const columnsOf = (kind: TrailKind): SQL =>
 export async function readRows(
   db: Handle,
   kind: TrailKind,
-  { where, limit }: { readonly where: SQL; readonly limit?: number },
+  { from, where, limit }: { readonly from?: SQL; readonly where: SQL; readonly limit?: number },
 ): Promise<OrderedRow[]> {
   const [found] = await db.execute<{ rows: string }>(sql`
     select coalesce(json_agg(found.is), '[]')::text as rows from (
       select json_build_array(org_id, trail_order, ${columnsOf(kind)}) as is
-      from ${sql.raw(TRAIL_TABLES[kind])} where ${where} order by trail_order
-      ${limit === undefined ? sql`` : sql`limit ${String(limit)}::int`}
+      from ${from ?? sql.raw(TRAIL_TABLES[kind])} where ${where} order by trail_order
+      ${limitOf(limit)}
     ) found`)
   const fields = TRAIL_FIELDS[kind].slice(1)
   return (JSON.parse(found!.rows) as unknown[][]).map(([orgId, order, ...values]) => {
@@ -44,7 +45,36 @@ export async function readRows(
   })
 }
 
+const limitOf = (limit: number | undefined): SQL => (limit === undefined ? sql`` : sql`limit ${String(limit)}::int`)
+
 const isoTime = (ms: number): string => new Date(Math.round(ms)).toISOString()
 
 export const inOrder = (...lists: readonly (readonly OrderedRow[])[]): OrderedRow[] =>
   lists.flat().toSorted((a, b) => a.order - b.order)
+
+/** Those of activity that wait to be sealed, by their key; the others by the index of their order. */
+export async function readUnsealed(
+  db: Handle,
+  kind: TrailKind,
+  { began, after, upTo, orgId, limit }: Unsealed,
+): Promise<OrderedRow[]> {
+  const isNext = sql`trail_order > ${String(after)}::bigint
+    ${upTo === undefined ? sql`` : sql`and trail_order <= ${String(upTo)}::bigint`}
+    ${orgId === undefined ? sql`` : sql`and org_id = ${orgId}`}`
+  if (kind === 'audit') {
+    const isInReach = sql`id >= ${firstIdOf('aud', began)}`
+    return readRows(db, kind, { where: sql`${isNext} and ${isInReach}`, ...(limit !== undefined && { limit }) })
+  }
+  const pending = sql`(select org_id as pending_org, id as pending_id from trail_pending where ${isNext}
+    order by trail_order ${limitOf(limit)}) pending`
+  const from = sql`${pending} join activity on org_id = pending_org and id = pending_id`
+  return readRows(db, kind, { from, where: sql`true` })
+}
+
+type Unsealed = {
+  readonly began: number
+  readonly after: number
+  readonly upTo?: number
+  readonly orgId?: string
+  readonly limit?: number
+}

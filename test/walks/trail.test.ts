@@ -1,0 +1,337 @@
+/** The trail: what happened in an organization is sealed, and an export says which row somebody changed afterwards. */
+import { createHash, createPublicKey, verify } from 'node:crypto'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { sql } from '../../db/drizzle.ts'
+import { trailSeals } from '../../db/schema.ts'
+import { makeId } from '../../src/contracts/ids.ts'
+import { exportTrail, rotateTrailKey, showTrailKeys } from '../../src/contracts/trail.ts'
+import { insertActivity } from '../../src/cores/activity/insert-activity.ts'
+import { sweepActivity } from '../../src/cores/activity/index.ts'
+import { newTimeline, updateTimeline, wentBack } from '../../src/cores/endings/timeline.ts'
+import { recordAudit } from '../../src/cores/record-audit.ts'
+import { exportTrail as exportVerb, sealTrail, type SealDeps } from '../../src/cores/trail/index.ts'
+import { withTransaction } from '../../src/cores/transaction.ts'
+import { trailVerifier, type TrailReport } from '../../src/cli/trail/verify-trail.ts'
+import { dataKeys } from '../../src/trust/data-key.ts'
+import { newDatabase, type TestDatabase } from '../support/database.ts'
+import { makeMember, makeOrganization } from '../support/make.ts'
+import { OPERATOR_TOKEN, START_MS, startSystem, type TestSystem } from '../support/system.ts'
+
+const isServer = inject('engine') === 'postgres'
+
+type Deps = Pick<SealDeps, 'db' | 'clock'>
+
+async function act(deps: Deps, orgId: string, at = deps.clock()): Promise<void> {
+  await insertActivity(deps.db, {
+    orgId,
+    id: makeId('act', at.getTime()),
+    at,
+    type: 'function',
+    name: 'whoami',
+    userId: 'usr_1',
+    userName: 'Ada "the first" – Ädä',
+    entryPoint: 'mcp',
+    outcome: 'answered',
+    durationMs: 3,
+    questionBytes: 0,
+    answerBytes: 120,
+    requestId: 'req_1',
+  })
+}
+
+const change = (deps: Deps, orgId: string) =>
+  withTransaction(deps.db, (tx) =>
+    recordAudit(
+      tx,
+      deps.clock,
+      { kind: 'user', userId: 'usr_1', userName: 'Ada', requestId: 'req_1' },
+      { orgId, action: 'group.created', subject: 'Finance' },
+    ),
+  )
+
+const linesOf = (text: string): string[] => text.split('\n').slice(0, -1)
+
+function verified(lines: readonly string[], isWhole = true): TrailReport {
+  const verifier = trailVerifier()
+  for (const line of lines) verifier.take(line)
+  return verifier.end(isWhole)
+}
+
+/** All pages, as the client puts them together. */
+async function pagesOf(read: (after: number) => Promise<Uint8Array>): Promise<string[]> {
+  const lines: string[] = []
+  for (let after: number | undefined = 0; after !== undefined;) {
+    const page = linesOf(Buffer.from(await read(after)).toString())
+    const last = JSON.parse(page.at(-1)!) as { next?: number }
+    lines.push(...(last.next === undefined ? page : page.slice(0, -1)))
+    after = last.next
+  }
+  return lines
+}
+
+describe('through the API', () => {
+  let system: TestSystem
+  beforeAll(async () => {
+    system = await startSystem()
+  })
+  afterAll(() => system.stop())
+
+  test('an admin exports the own organization alone, and it verifies offline', async () => {
+    const [org, other] = [await makeOrganization(system), await makeOrganization(system)]
+    const deps = { ...system.system.gateway!, log: system.system.log }
+    for (const { id } of [org, other]) {
+      await act(deps, id)
+      await change(deps, id)
+    }
+    await sealTrail(deps)
+    await rotate()
+    await act(deps, org.id)
+    await sealTrail(deps)
+    await act(deps, org.id)
+
+    const admin = await makeMember(system, org, 'admin')
+    const lines = await pagesOf(async (after) => (await admin.call(exportTrail, { after })).body)
+    const report = verified(lines)
+    expect(report).toMatchObject({ problem: null, org: org.id, unsealed: 1, deleted: 0, breaks: [] })
+    expect(report.head).toMatchObject({ row: report.rows })
+    expect(report.keys.at(-1)!.vouched).toBe(true)
+    expect(lines.join('\n')).not.toContain(other.id)
+    expect(report.rows).toBeGreaterThanOrEqual(3)
+
+    const published = await system.fetch('/.well-known/svc-trail.json')
+    const { keys } = (await published.json()) as { keys: { id: string }[] }
+    expect(keys.map(({ id }) => id)).toEqual(report.keys.map(({ id }) => id))
+    expect(JSON.stringify(keys)).not.toContain('sealed')
+    expect((await system.as()(showTrailKeys, {})).keys).toEqual(keys)
+
+    const developer = await makeMember(system, org, 'developer')
+    await expect(developer.call(exportTrail, {})).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    await expect(admin.call(rotateTrailKey, {})).rejects.toMatchObject({ code: 'FORBIDDEN' })
+  })
+
+  const rotate = () => system.as({ token: OPERATOR_TOKEN })(rotateTrailKey, {})
+})
+
+describe('in a database of its own', () => {
+  let database: TestDatabase
+  let deps: SealDeps
+  beforeAll(async () => {
+    database = await newDatabase()
+    let ms = START_MS
+    deps = {
+      db: database.db,
+      clock: () => new Date((ms += 1_000)),
+      dataKeys: dataKeys('17'.repeat(32)),
+      log: { warn: () => {} },
+    }
+  })
+  afterAll(() => database.close())
+
+  const exported = (orgId: string) =>
+    pagesOf(async (after) => {
+      const principal = { kind: 'user', orgId, userId: 'usr_1', role: 'owner', organization: { id: orgId } }
+      return (await exportVerb(deps)(principal as never, { after })).body
+    })
+
+  /** Some seals of some rows each, in turn with those of another organization. */
+  async function fill(orgId: string, seals: readonly number[]): Promise<string[]> {
+    for (const count of seals) {
+      for (let n = 0; n < count; n++) {
+        await (n % 3 === 1 ? change(deps, orgId) : act(deps, orgId))
+        if (n % 2 === 0) await act(deps, `${orgId}_other`)
+      }
+      await sealTrail(deps)
+    }
+    return exported(orgId)
+  }
+
+  test('the first row that was changed, dropped, moved or added is named, whichever it is', async () => {
+    const lines = await fill('org_bent', [5, 1, 8, 13])
+    expect(verified(lines)).toMatchObject({ problem: null, rows: 27, head: { row: 27, seal: 4 } })
+    expect(firstWrong(lines)).toBe(null)
+    const rowsAt = lines.flatMap((line, at) => ('row' in JSON.parse(line) ? [at] : []))
+    const place = fc.integer({ min: 0, max: rowsAt.length - 1 })
+    const changes = fc.oneof(
+      fc.record({ what: fc.constantFrom('changed', 'dropped', 'added', 'cut'), at: place }),
+      fc.record({ what: fc.constant('moved'), at: place, to: place }),
+    )
+    fc.assert(
+      fc.property(changes, (bend) => {
+        const bent = [...lines]
+        const at = rowsAt[bend.at]!
+        const own = JSON.parse(lines[at]!) as { row: number; is: Record<string, unknown> }
+        let isWhole = true
+        if (bend.what === 'changed') bent[at] = JSON.stringify({ ...own, is: { ...own.is, at: '2020-01-01T00:00:00.000Z' } })
+        else if (bend.what === 'dropped') bent.splice(at, 1)
+        else if (bend.what === 'added') bent.splice(at, 0, JSON.stringify({ ...own, is: { ...own.is, id: 'act_new' } }))
+        else if (bend.what === 'cut') {
+          bent.length = at
+          isWhole = own.row % 2 === 0
+        } else if ('to' in bend) {
+          const [line] = bent.splice(at, 1)
+          bent.splice(rowsAt[bend.to]!, 0, line!)
+        }
+        const { problem } = verified(bent, isWhole)
+        if (bend.what === 'cut') return void expect(problem).toMatchObject({ what: 'cut', row: own.row, line: at + 1 })
+        expect(problem?.row ?? null).toBe(firstWrong(bent))
+        if (bend.what === 'moved') return
+        expect(problem).toMatchObject({ what: bend.what, row: own.row })
+      }),
+      { numRuns: 150 },
+    )
+  })
+
+  test('what is changed in the database after it was sealed is named as well, and so is a seal', async () => {
+    await fill('org_edited', [4, 4])
+    const [victim] = await database.db.execute<{ id: string }>(
+      sql`select id from activity where org_id = 'org_edited' order by trail_order offset 2 limit 1`,
+    )
+    await database.db.execute(sql`update activity set user_name = 'Eve' where org_id = 'org_edited' and id = ${victim!.id}`)
+    const lines = await exported('org_edited')
+    const { problem } = verified(lines)
+    const named = lines.map((line) => JSON.parse(line) as { row?: number; is?: { id: string } })
+    expect(problem).toMatchObject({ what: 'changed', row: named.find(({ is }) => is?.id === victim!.id)!.row })
+    expect(verified(await exported('org_edited_other')).problem).toBe(null)
+
+    // With its hashes, too: then it is one of the rows of its seal.
+    await database.db.execute(sql`update trail_seals set leaves = overlay(leaves placing '\\x00'::bytea from 3) where org_id = 'org_edited' and number = 1`)
+    expect(verified(await exported('org_edited')).problem).toMatchObject({ what: 'changed', row: 1 })
+    await database.db.execute(sql`update trail_seals set signed = replace(signed, '"rows":4', '"rows":3') where org_id = 'org_edited' and number = 1`)
+    expect(verified(await exported('org_edited')).problem!.says).toContain('signature of seal 1')
+    await database.db.execute(sql`delete from trail_seals where org_id = 'org_edited' and number = 1`)
+    expect(verified(await exported('org_edited')).problem).toMatchObject({ what: 'dropped', row: 1 })
+  })
+
+  test('retention leaves a signed seal that says what it deleted, and nothing else may be missing', async () => {
+    const day = 24 * 60 * 60 * 1000
+    const now = deps.clock().getTime()
+    for (const orgId of ['org_kept', 'org_kept_other']) {
+      for (const days of [40, 39]) await act(deps, orgId, new Date(now - days * day))
+      await sealTrail(deps)
+      await change(deps, orgId)
+      for (const days of [35, 2, 1]) await act(deps, orgId, new Date(now - days * day))
+    }
+    await sealTrail(deps)
+    await database.db.update(trailSeals).set({ sealedAt: new Date(now - 34 * day) })
+    const clock = () => new Date(now)
+    await sweepActivity({ ...deps, clock, activityDays: 30 })
+    const report = verified(await exported('org_kept'))
+    expect(report).toMatchObject({ problem: null, deleted: 3 })
+    expect(verified(await exported('org_kept_other'))).toMatchObject({ problem: null, deleted: 3 })
+
+    await database.db.execute(sql`delete from activity where org_id = 'org_kept' and id in (
+      select id from activity where org_id = 'org_kept' order by id desc limit 1)`)
+    expect(verified(await exported('org_kept')).problem).toMatchObject({ what: 'dropped' })
+    expect(verified(await exported('org_kept_other')).problem).toBe(null)
+  })
+
+  test('a database that has gone back starts a signed break, in every organization', async () => {
+    const before = await fill('org_back', [3, 2])
+    // The tail with the last seal is lost.
+    await database.db.execute(sql`delete from activity where org_id like 'org_back%' and trail_order > (
+      select order_to from trail_seals where org_id = 'org_back' and number = 1)`)
+    await database.db.execute(sql`delete from audit_log where org_id like 'org_back%' and trail_order > (
+      select order_to from trail_seals where org_id = 'org_back' and number = 1)`)
+    await database.db.execute(sql`delete from trail_seals where org_id like 'org_back%' and number > 1`)
+    const now = deps.clock()
+    await updateTimeline(database.db, (known) => wentBack(known, { timeline: '00000002', changes: 0, now }), newTimeline(now))
+    await sealTrail(deps)
+    for (const orgId of ['org_back', 'org_back_other'])
+      expect(verified(await exported(orgId))).toMatchObject({ problem: null, breaks: [{ after: '0-0' }] })
+    const after = await fill('org_back', [2])
+    expect(verified(after)).toMatchObject({ problem: null, head: { row: 5 }, breaks: [{ row: 4 }] })
+    expect(verified(before)).toMatchObject({ problem: null, head: { row: 5, epoch: '0-0' } })
+    // The two do not pass for one another.
+    const mixed = [...after.slice(0, -3), ...before.slice(-3)]
+    expect(verified(mixed).problem).not.toBe(null)
+  })
+
+  test('seals go to the operator’s folder once they are stored, and after a failure as well', async () => {
+    const written: string[] = []
+    let isFull = true
+    const trailRoots = {
+      append: async (seals: readonly { signed: string }[]) => {
+        if (isFull) throw new Error('planted')
+        written.push(...seals.map(({ signed }) => signed))
+      },
+    }
+    await act(deps, 'org_roots')
+    await expect(sealTrail({ ...deps, trailRoots })).rejects.toThrow('planted')
+    isFull = false
+    await sealTrail({ ...deps, trailRoots })
+    await act(deps, 'org_roots')
+    await sealTrail({ ...deps, trailRoots })
+    const own = written.filter((signed) => signed.includes('"org_roots"'))
+    expect(own.map((signed) => (JSON.parse(signed) as { number: number }).number)).toEqual([1, 2])
+  })
+
+  test.runIf(isServer)('rows that commit late are sealed later, each once, whoever seals', async () => {
+    const orgs = ['org_late', 'org_late_other']
+    const { promise: mayCommit, resolve: commit } = Promise.withResolvers<void>()
+    const { promise: isWritten, resolve: wrote } = Promise.withResolvers<void>()
+    const late = withTransaction(database.db, async (tx) => {
+      await recordAudit(tx, deps.clock, { kind: 'user', userId: 'usr_1', userName: 'Ada', requestId: 'req_1' }, { orgId: orgs[0]!, action: 'group.created' })
+      wrote()
+      await mayCommit
+    })
+    await isWritten
+    for (const orgId of orgs) for (let n = 0; n < 20; n++) await act(deps, orgId)
+    // Two at once, and neither passes the row that is not there yet.
+    const sealing = [sealTrail(deps), sealTrail(deps)]
+    await act(deps, orgs[0]!)
+    commit()
+    await Promise.all([late, ...sealing])
+    await sealTrail(deps)
+    expect(verified(await exported(orgs[0]!))).toMatchObject({ problem: null, rows: 22, unsealed: 0 })
+    expect(verified(await exported(orgs[1]!))).toMatchObject({ problem: null, rows: 20, unsealed: 0 })
+  })
+
+  test('a sealer that dies in the midst of it has sealed nothing, and the next one seals all', async () => {
+    await act(deps, 'org_dies')
+    await change(deps, 'org_dies')
+    const dying = { ...deps, clock: () => { throw new Error('planted') } } // prettier-ignore
+    await expect(sealTrail(dying)).rejects.toThrow('planted')
+    expect(verified(await exported('org_dies'))).toMatchObject({ problem: null, rows: 0, unsealed: 2 })
+    await sealTrail(deps)
+    expect(verified(await exported('org_dies'))).toMatchObject({ problem: null, rows: 2, unsealed: 0 })
+  })
+})
+
+/** A second verifier, by the words of the documentation alone: the number of the first row that is wrong, or null. */
+function firstWrong(lines: readonly string[]): number | null {
+  type Read = { header?: { keys: { id: string; public_key: string }[] }; seal?: { signed: string; signature: string; leaves: string }; is?: object }
+  const read = lines.map((line) => JSON.parse(line) as Read)
+  const keys = new Map(read[0]!.header!.keys.map(({ id, public_key }) => [id, public_key]))
+  const digest = (...parts: (string | Buffer)[]) => {
+    const hash = createHash('sha256')
+    for (const part of parts) hash.update(part)
+    return hash.digest()
+  }
+  const tree = (leaves: readonly Buffer[]): Buffer => {
+    if (leaves.length === 1) return leaves[0]!
+    let half = 1
+    while (half * 2 < leaves.length) half *= 2
+    return digest(Buffer.of(1), tree(leaves.slice(0, half)), tree(leaves.slice(half)))
+  }
+  let previous: string | null = null
+  let next = 1
+  for (const [at, { seal }] of read.entries()) {
+    if (!seal) continue
+    const signed = JSON.parse(seal.signed) as { first: number; rows: number; root: string; previous: string | null; key: string }
+    const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: keys.get(signed.key)! }, format: 'jwk' })
+    const isGood = verify(null, Buffer.from(`svc trail seal\n${seal.signed}`), key, Buffer.from(seal.signature, 'base64url'))
+    if (!isGood || signed.previous !== previous || signed.first !== next) return next
+    const hashes = Buffer.from(seal.leaves, 'base64')
+    const sealed = Array.from({ length: signed.rows }, (_, n) => hashes.subarray(n * 32, n * 32 + 32))
+    if (tree(sealed).toString('hex') !== signed.root) return next
+    let end = at + 1
+    while (read[end]?.is) end++
+    const here = read.slice(at + 1, end).map(({ is }) => digest(Buffer.of(0), JSON.stringify(is)))
+    const wrong = Array.from({ length: Math.max(here.length, sealed.length) }, (_, n) => n).find((n) => !here[n] || !sealed[n]?.equals(here[n]))
+    if (wrong !== undefined) return signed.first + wrong
+    previous = digest(seal.signed).toString('hex')
+    next = signed.first + signed.rows
+  }
+  return null
+}
