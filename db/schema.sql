@@ -20,11 +20,10 @@ CREATE TABLE activity (
   request_id text NOT NULL,
   client_name text,
   grant_id text,
-  trail_order bigint DEFAULT nextval('trail_order'::regclass),
+  trail_order bigint,
   CONSTRAINT activity_org_id_id_pk PRIMARY KEY (org_id, id)
 ) PARTITION BY RANGE (id);
 CREATE INDEX activity_by_name ON ONLY public.activity USING btree (org_id, name, id);
-CREATE INDEX activity_by_trail_order ON ONLY public.activity USING btree (trail_order);
 CREATE INDEX activity_by_type ON ONLY public.activity USING btree (org_id, type, id);
 CREATE INDEX activity_by_user ON ONLY public.activity USING btree (org_id, user_id, id);
 
@@ -1652,6 +1651,12 @@ CREATE TABLE token_reservations (
 );
 CREATE INDEX token_reservations_by_purpose ON public.token_reservations USING btree (org_id, purpose);
 CREATE INDEX token_reservations_open ON public.token_reservations USING btree (expires_at) WHERE (state = ANY (ARRAY['held'::text, 'sent'::text]));
+
+CREATE TABLE trail_pending (
+  trail_order bigint NOT NULL,
+  org_id text NOT NULL,
+  id text NOT NULL
+);
 
 CREATE TABLE trail_seals (
   org_id text NOT NULL,

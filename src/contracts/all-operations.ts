@@ -305,4 +305,5 @@ export const OPERATIONS = [
   trail.showTrailKeys,
   trail.rotateTrailKey,
   trail.exportTrail,
+  trail.streamTrail,
 ] as const

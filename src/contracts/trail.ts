@@ -48,3 +48,63 @@ export const exportTrail = reading({
     filename: 'trail.ndjson',
   },
 })
+
+/** OCSF 1.3, class API Activity (6003): who called or changed what, and how it ended. Never a question, an answer or a row of data. */
+const OcsfEvent = z.object({
+  category_uid: z.literal(6),
+  class_uid: z.literal(6003),
+  activity_id: z.int().describe('1 create, 2 read, 3 update, 4 delete, 99 other.'),
+  type_uid: z.int(),
+  severity_id: z.literal(1),
+  time: z.int().describe('Milliseconds since 1970.'),
+  status_id: z.int().describe('1 success, 2 failure.'),
+  status_code: z.string().optional(),
+  duration: z.int().optional(),
+  actor: z.object({
+    user: z.object({ uid: z.string().optional(), name: z.string(), type: z.string().optional() }),
+    app_uid: z.string().optional(),
+    app_name: z.string().optional(),
+  }),
+  api: z.object({
+    operation: z.string(),
+    service: z.object({ name: z.literal('svc') }),
+    request: z.object({ uid: z.string() }).optional(),
+  }),
+  src_endpoint: z.object({ name: z.string() }),
+  resources: z.array(z.object({ name: z.string(), uid: z.string().optional() })).optional(),
+  metadata: z.object({
+    version: z.literal('1.3.0'),
+    product: z.object({ name: z.literal('svc'), vendor_name: z.literal('svc') }),
+    uid: z.string(),
+    log_name: z.enum(['audit', 'activity']),
+    tenant_uid: z.string(),
+    sequence: z.int().describe('Its number in the trail, without gaps.'),
+  }),
+  unmapped: z.record(z.string(), z.union([z.string(), z.number()])),
+})
+
+export const TRAIL_CURSOR = /^(\d{1,15})-([0-9a-f]{1,32}):(\d{1,15})$/
+
+export const streamTrail = reading({
+  name: 'streamTrail',
+  summary:
+    'Read the sealed trail as OCSF events, oldest first. Rows come once they are sealed, about a minute after they were written, without gaps, and at least once.',
+  service: 'api-gateway',
+  input: z.object({
+    after: z
+      .string()
+      .regex(TRAIL_CURSOR, 'must be `next` of the page before')
+      .optional()
+      .describe('`next` of the page before: epoch and sequence number. Left out: from the beginning.'),
+    limit: z.coerce.number().int().min(1).max(1_000).default(500),
+  }),
+  output: z.object({
+    events: z.array(OcsfEvent),
+    seals: z
+      .array(z.object({ signed: z.string(), signature: z.string() }))
+      .describe('The signed roots of these events. Keep them: they show whether an export is of the same trail.'),
+    next: z.string().describe('Pass it as `after`. The same as before while there is nothing new.'),
+  }),
+  access: 'admin',
+  http: { method: 'get', path: '/api/v1/audit/stream' },
+})

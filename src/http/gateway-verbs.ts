@@ -95,6 +95,7 @@ import { updateDataSource } from '../cores/search/update-data-source.ts'
 import { exportTrail } from '../cores/trail/export-trail.ts'
 import { rotateTrailKey } from '../cores/trail/rotate-trail-key.ts'
 import { showTrailKeys } from '../cores/trail/show-trail-keys.ts'
+import { streamTrail } from '../cores/trail/stream-trail.ts'
 
 export const VERBS = {
   whoAmI,
@@ -193,4 +194,5 @@ export const VERBS = {
   showTrailKeys,
   rotateTrailKey,
   exportTrail,
+  streamTrail,
 }

@@ -5,12 +5,13 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { sql } from '../../db/drizzle.ts'
 import { trailSeals } from '../../db/schema.ts'
 import { makeId } from '../../src/contracts/ids.ts'
-import { exportTrail, rotateTrailKey, showTrailKeys } from '../../src/contracts/trail.ts'
+import { exportTrail, rotateTrailKey, showTrailKeys, streamTrail } from '../../src/contracts/trail.ts'
 import { insertActivity } from '../../src/cores/activity/insert-activity.ts'
 import { sweepActivity } from '../../src/cores/activity/index.ts'
 import { newTimeline, updateTimeline, wentBack } from '../../src/cores/endings/timeline.ts'
 import { recordAudit } from '../../src/cores/record-audit.ts'
 import { exportTrail as exportVerb, sealTrail, type SealDeps } from '../../src/cores/trail/index.ts'
+import { readEvents } from '../../src/cores/trail/stream-trail.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
 import { trailVerifier, type TrailReport } from '../../src/cli/trail/verify-trail.ts'
 import { dataKeys } from '../../src/trust/data-key.ts'
@@ -108,6 +109,45 @@ describe('through the API', () => {
     const developer = await makeMember(system, org, 'developer')
     await expect(developer.call(exportTrail, {})).rejects.toMatchObject({ code: 'FORBIDDEN' })
     await expect(admin.call(rotateTrailKey, {})).rejects.toMatchObject({ code: 'FORBIDDEN' })
+  })
+
+  test('an admin streams it as events, without gaps, and goes on where it ended', async () => {
+    const [org, other] = [await makeOrganization(system), await makeOrganization(system)]
+    const deps = { ...system.system.gateway!, log: system.system.log }
+    const fillBoth = async () => {
+      for (const { id } of [org, other]) for (let n = 0; n < 7; n++) await (n % 3 ? act(deps, id) : change(deps, id))
+      await sealTrail(deps)
+    }
+    await fillBoth()
+    await fillBoth()
+    const seen: number[] = []
+    let after: string | undefined
+    const readAll = async () => {
+      for (;;) {
+        const page: Awaited<ReturnType<typeof read>> = await read()
+        if (page.events.length === 0) return page
+        expect(page.events.every(({ metadata }) => metadata.tenant_uid === org.id)).toBe(true)
+        expect(page.seals.length).toBeGreaterThan(0)
+        seen.push(...page.events.map(({ metadata }) => metadata.sequence))
+        after = page.next
+      }
+    }
+    const read = () => org.owner.call(streamTrail, { limit: 4, ...(after !== undefined && { after }) })
+    expect((await readAll()).next).toBe(after)
+    expect(seen).toEqual(seen.map((_, n) => n + 1))
+    const before = seen.length
+    await act(deps, org.id)
+    expect((await read()).events, 'what is not sealed has no number').toEqual([])
+    await fillBoth()
+    await readAll()
+    expect(seen.length).toBe(before + 8)
+    expect(seen).toEqual(seen.map((_, n) => n + 1))
+    const developer = await makeMember(system, org, 'developer')
+    await expect(developer.call(streamTrail, {})).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    const bad = await system.fetch('/api/v1/audit/stream?after=nonsense', {
+      headers: { authorization: `Bearer ${org.owner.token}` },
+    })
+    expect(bad.status).toBe(400)
   })
 
   const rotate = () => system.as({ token: OPERATOR_TOKEN })(rotateTrailKey, {})
@@ -242,6 +282,11 @@ describe('in a database of its own', () => {
     const after = await fill('org_back', [2])
     expect(verified(after)).toMatchObject({ problem: null, head: { row: 5 }, breaks: [{ row: 4 }] })
     expect(verified(before)).toMatchObject({ problem: null, head: { row: 5, epoch: '0-0' } })
+    // Whoever has seen the rows that are lost goes on with those that took their numbers.
+    const stale = { epoch: '0-0', row: 5 }
+    const { events, next } = await readEvents(database.db, 'org_back', { after: stale, limit: 10 })
+    expect(events.map(({ metadata }) => metadata.sequence)).toEqual([4, 5])
+    expect(await readEvents(database.db, 'org_back', { after: next, limit: 10 })).toMatchObject({ events: [], next })
     // The two do not pass for one another.
     const mixed = [...after.slice(0, -3), ...before.slice(-3)]
     expect(verified(mixed).problem).not.toBe(null)
