@@ -10,6 +10,7 @@ import { jobTable, watchTable, type JobDeps } from '../worker/jobs.ts'
 import { startLoop, startLoopForEach, type LoopDeps } from '../worker/loop.ts'
 import { startPullRequests } from '../worker/pull-requests.ts'
 import { startNotifications, type NotificationDeps } from '../worker/notifications.ts'
+import { startTrail } from '../worker/trail.ts'
 import { startWatchLoops } from '../worker/watch-loop.ts'
 import { watchLoops } from '../worker/watch-table.ts'
 import { openTenantServer, publicConnectRevoker } from './managed-databases.ts'
@@ -62,6 +63,7 @@ export function buildWorker(shared: Shared): Running {
         startNotifications(deps),
         startChecks(deps),
         startPullRequests(deps),
+        startTrail(deps),
         startWatchLoops(deps, watchLoops(deps)),
       ]
       return { stop: async () => void (await Promise.all(loops.map((loop) => loop.stop()))) }

@@ -61,7 +61,6 @@ const ORDER: Readonly<Record<string, string>> = {
     'add probe activate update pause resume remove disconnect clients create-client allow forbid rules set-rules preview links link unlink refusals',
   'agents machines': 'create show update add-credential rotate-credential revoke-credential remove',
   apps: 'list connect create push revisions diff logs deploy deployments rollback cancel runner remote tokens bind bindings pipelines checks maintenance proposals',
-  apps: 'list create push revisions diff logs deploy deployments rollback cancel runner tokens bind bindings pipelines checks maintenance proposals',
   audit: 'export verify',
   'apps logs': 'groups push',
   'apps deployments': 'confirm-ended report-broken output',

@@ -306,4 +306,7 @@ export const OPERATIONS = [
   trail.rotateTrailKey,
   trail.exportTrail,
   trail.streamTrail,
+  trail.createTrailStream,
+  trail.listTrailStreams,
+  trail.removeTrailStream,
 ] as const

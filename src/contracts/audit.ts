@@ -155,6 +155,8 @@ export const AUDIT_ACTIONS = {
   'follow.changed': 'changed their notification settings',
   'chat.linked': 'linked a chat account',
   'chat.unlinked': 'unlinked a chat account',
+  'trail_stream.created': 'began to send the trail somewhere',
+  'trail_stream.removed': 'stopped sending the trail somewhere',
   'delivery.replayed': 'replayed deliveries',
   'delivery.retried': 'retried a delivery before its time',
   'delivery.recovered': 'started recovering what an integration missed',

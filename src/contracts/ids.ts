@@ -50,6 +50,7 @@ const PREFIXES = [
   'scb',
   'scp',
   'evl',
+  'trs',
 ] as const
 export type IdPrefix = (typeof PREFIXES)[number]
 

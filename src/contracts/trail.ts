@@ -1,7 +1,11 @@
 /** The trail: audit and activity of an organization, sealed so that nobody can change it unseen. */
 import * as z from 'zod'
+import { field } from './field.ts'
 import { Nothing, Time } from './fields.ts'
-import { creating, reading } from './operation.ts'
+import { Id } from './ids.ts'
+import { creating, reading, removing } from './operation.ts'
+import { pageInput, pageOutput } from './paging.ts'
+import { TRAIL_STREAM_KINDS } from './trail-format.ts'
 
 const Key = z.object({
   id: z.string(),
@@ -107,4 +111,73 @@ export const streamTrail = reading({
   }),
   access: 'admin',
   http: { method: 'get', path: '/api/v1/audit/stream' },
+})
+
+const TrailStream = z.object({
+  id: z.string(),
+  kind: z.enum(TRAIL_STREAM_KINDS),
+  host: z.string(),
+  created_at: Time,
+  sent_to: z.int().describe('The number of the last row that was taken.'),
+  sent_at: Time.nullable(),
+  failures: z.int().describe('Attempts that failed since the last that was taken.'),
+  problem: z.string().nullable().describe('How the last attempt failed.'),
+})
+
+const streams = { service: 'api-gateway', access: 'owner', closedToSupport: true } as const
+const STREAM_TABLE = 'STREAM=id, kind, host, SENT TO=sent_to, sent_at, failures, problem'
+
+export const createTrailStream = creating({
+  ...streams,
+  name: 'createTrailStream',
+  summary: 'Send the sealed trail to a signed webhook, or as OTLP logs to a collector, from the beginning on.',
+  closedToCliSessions: true,
+  input: z.object({
+    kind: field(z.enum(TRAIL_STREAM_KINDS).describe('A webhook is signed with its address, as integrations are.'), {
+      client: 'webhook or otlp',
+    }),
+    url: field(z.string().min(1).max(2_048).describe('Stored encrypted and never shown again.'), {
+      client: 'Address of the webhook, or of the collector with its path (/v1/logs)',
+    }),
+    authorization: z
+      .string()
+      .regex(/^[\x21-\x7e][\x20-\x7e]{0,999}$/, 'must be the value of a header')
+      .optional()
+      .describe('Sent as the header `Authorization`. Stored encrypted and never shown again.'),
+  }),
+  output: TrailStream,
+  errors: ['CONFLICT'],
+  http: { method: 'post', path: '/api/v1/audit/streams', success: 201 },
+})
+
+export const listTrailStreams = reading({
+  ...streams,
+  name: 'listTrailStreams',
+  summary: 'List where the trail is sent to, and how far.',
+  input: z.object({ ...pageInput }),
+  output: z.object({ trail_streams: z.array(TrailStream), ...pageOutput }),
+  command: {
+    path: 'audit streams',
+    summary: 'List where the trail is sent to, and how far (owner)',
+    table: STREAM_TABLE,
+    examples: ['svc audit streams'],
+  },
+  http: { method: 'get', path: '/api/v1/audit/streams' },
+})
+
+export const removeTrailStream = removing({
+  ...streams,
+  name: 'removeTrailStream',
+  summary: 'Stop sending the trail to a webhook or a collector.',
+  input: z.object({ stream_id: Id('trs') }),
+  output: Nothing,
+  errors: ['NOT_FOUND'],
+  command: {
+    path: 'audit streams remove',
+    summary: 'Stop sending the trail there (owner)',
+    confirm: 'This ends {stream_id}. Nothing more is sent there.',
+    done: 'Removed {stream_id}',
+    examples: ['svc audit streams remove trs_0mwhkcyh5nlh1pqqssy5gj19q --yes'],
+  },
+  http: { method: 'delete', path: '/api/v1/audit/streams/{stream_id}', success: 204 },
 })

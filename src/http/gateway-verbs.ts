@@ -92,7 +92,10 @@ import { showDataSource } from '../cores/search/show-data-source.ts'
 import { showQuota } from '../cores/search/show-quota.ts'
 import { startEval } from '../cores/search/start-eval.ts'
 import { updateDataSource } from '../cores/search/update-data-source.ts'
+import { createTrailStream } from '../cores/trail/create-trail-stream.ts'
 import { exportTrail } from '../cores/trail/export-trail.ts'
+import { listTrailStreams } from '../cores/trail/list-trail-streams.ts'
+import { removeTrailStream } from '../cores/trail/remove-trail-stream.ts'
 import { rotateTrailKey } from '../cores/trail/rotate-trail-key.ts'
 import { showTrailKeys } from '../cores/trail/show-trail-keys.ts'
 import { streamTrail } from '../cores/trail/stream-trail.ts'
@@ -195,4 +198,7 @@ export const VERBS = {
   rotateTrailKey,
   exportTrail,
   streamTrail,
+  createTrailStream,
+  listTrailStreams,
+  removeTrailStream,
 }

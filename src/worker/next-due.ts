@@ -37,6 +37,7 @@ const EARLIEST = {
     (select min(expires_at) from app_leases where execution_id is not null) + ${ahead})`,
   pullRequest: (ahead: SQL) => sql`(
     select min(greatest(next_at, lease_until + ${ahead})) from pull_requests where next_at is not null)`,
+  trailStream: () => sql`(select min(next_at) from trail_streams)`,
   load: (ahead: SQL) => sql`(
     select min(coalesce(
       greatest(lease_until + ${ahead}, waits_until, case when state = 'uploading' then updated_at + ${GIVE_UP} end),

@@ -116,6 +116,7 @@ import { pushRevision } from '../../src/contracts/revisions.ts'
 import { cancelLoad, listLoads, startLoad, undoLoad } from '../../src/contracts/loads.ts'
 import { createTicket, changeTicketStatus, replyToTicket } from '../../src/contracts/tickets.ts'
 import { createApiToken, revokeApiToken, rotateApiToken } from '../../src/contracts/tokens.ts'
+import { createTrailStream, removeTrailStream } from '../../src/contracts/trail.ts'
 import { bindServiceAccount, unbindServiceAccount } from '../../src/contracts/workloads.ts'
 import { signInWithProvider } from '../../src/cores/identity/sign-in-with-provider.ts'
 import { endLost } from '../../src/cores/endings/index.ts'
@@ -823,6 +824,16 @@ const DEEDS: Record<AuditAction, Act> = {
     await as(admin)(setThreshold, { source_id: sourceId, eval_id: evalId })
     await as(admin)(setThreshold, { source_id: sourceId, eval_id: null })
     return { by: admin, subject: sourceId }
+  },
+  'trail_stream.created': async (as) => {
+    await as(org.owner)(createTrailStream, { kind: 'webhook', url: `https://siem.example.com/${unique('path')}` })
+    return { by: org.owner, subject: 'webhook at siem.example.com' }
+  },
+  'trail_stream.removed': async (as) => {
+    const url = `https://siem.example.com/${unique('path')}`
+    const { id: stream_id } = await org.owner.call(createTrailStream, { kind: 'otlp', url })
+    await as(org.owner)(removeTrailStream, { stream_id })
+    return { by: org.owner, subject: 'otlp at siem.example.com' }
   },
   'group.created': async (as) => {
     const name = unique('group')

@@ -1,16 +1,25 @@
 /** The trail: what happened in an organization is sealed, and an export says which row somebody changed afterwards. */
-import { createHash, createPublicKey, verify } from 'node:crypto'
+import { createHash, createHmac, createPublicKey, verify } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { sql } from '../../db/drizzle.ts'
 import { trailSeals } from '../../db/schema.ts'
 import { makeId } from '../../src/contracts/ids.ts'
-import { exportTrail, rotateTrailKey, showTrailKeys, streamTrail } from '../../src/contracts/trail.ts'
+import {
+  createTrailStream,
+  exportTrail,
+  listTrailStreams,
+  removeTrailStream,
+  rotateTrailKey,
+  showTrailKeys,
+  streamTrail,
+} from '../../src/contracts/trail.ts'
 import { insertActivity } from '../../src/cores/activity/insert-activity.ts'
 import { sweepActivity } from '../../src/cores/activity/index.ts'
 import { newTimeline, updateTimeline, wentBack } from '../../src/cores/endings/timeline.ts'
+import type { ChannelPorts, Outcome } from '../../src/cores/notifications/index.ts'
 import { recordAudit } from '../../src/cores/record-audit.ts'
-import { exportTrail as exportVerb, sealTrail, type SealDeps } from '../../src/cores/trail/index.ts'
+import { exportTrail as exportVerb, sealTrail, sendTrail, type SealDeps } from '../../src/cores/trail/index.ts'
 import { readEvents } from '../../src/cores/trail/stream-trail.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
 import { trailVerifier, type TrailReport } from '../../src/cli/trail/verify-trail.ts'
@@ -74,7 +83,8 @@ async function pagesOf(read: (after: number) => Promise<Uint8Array>): Promise<st
 describe('through the API', () => {
   let system: TestSystem
   beforeAll(async () => {
-    system = await startSystem()
+    const forumKey = async () => 'refused' as const
+    system = await startSystem({}, { checks: { isAllowed: async (url) => url.startsWith('https://'), forumKey } })
   })
   afterAll(() => system.stop())
 
@@ -148,6 +158,62 @@ describe('through the API', () => {
       headers: { authorization: `Bearer ${org.owner.token}` },
     })
     expect(bad.status).toBe(400)
+  })
+
+  test('an owner has it sent on, signed, from where the receiver took it last', async () => {
+    const [org, other] = [await makeOrganization(system), await makeOrganization(system)]
+    const deps = { ...system.system.gateway!, log: system.system.log }
+    const url = 'https://siem.example.com/in'
+    const { id: stream_id } = await org.owner.call(createTrailStream, { kind: 'webhook', url })
+    await other.owner.call(createTrailStream, { kind: 'otlp', url: `${url}/v1/logs`, authorization: 'Bearer x' })
+    for (const { id } of [org, other]) for (let n = 0; n < 3; n++) await act(deps, id)
+    await sealTrail(deps)
+    type Payload = Parameters<ChannelPorts['webhook']>[0]
+    const posts: Payload[] = []
+    let isAway = true
+    const webhook = async (payload: Payload): Promise<Outcome> => {
+      if (isAway) return { kind: 'refused', reason: 'connection_failed', retry: true }
+      posts.push(payload)
+      return { kind: 'sent' }
+    }
+    const sendAll = async () => {
+      system.clock.advance(60 * 60)
+      while (await sendTrail({ ...deps, channels: { webhook } }));
+    }
+    await sendAll()
+    const [failed] = (await org.owner.call(listTrailStreams, {})).trail_streams
+    expect(failed).toMatchObject({ id: stream_id, sent_to: 0, failures: 1, problem: 'connection_failed' })
+    isAway = false
+    // Days later.
+    system.clock.advance(3 * 24 * 60 * 60)
+    await act(deps, org.id)
+    await sealTrail(deps)
+    await sendAll()
+    const own = posts.filter(({ orgId }) => orgId === org.id)
+    const bodies = own.map(({ body }) => JSON.parse(body) as { events: { metadata: { sequence: number; tenant_uid: string } }[] })
+    const numbers = bodies.flatMap(({ events }) => events.map(({ metadata }) => metadata.sequence))
+    expect(numbers).toEqual(numbers.map((_, n) => n + 1))
+    expect(numbers.length).toBeGreaterThanOrEqual(4)
+    expect(own.every(({ body }) => !body.includes(other.id))).toBe(true)
+    const { headers, body } = own[0]!
+    const mac = createHmac('sha256', createHash('sha256').update(url).digest())
+    expect(headers['X-Svc-Signature']).toBe(`v1=${mac.update(`${headers['X-Svc-Timestamp']}.${body}`).digest('hex')}`)
+    const logs = posts.find(({ orgId }) => orgId === other.id)!
+    expect(logs.headers).toEqual({ authorization: 'Bearer x' })
+    const { resourceLogs } = JSON.parse(logs.body) as { resourceLogs: { scopeLogs: { logRecords: unknown[] }[] }[] }
+    expect(resourceLogs[0]!.scopeLogs[0]!.logRecords.length).toBeGreaterThan(3)
+
+    const admin = await makeMember(system, org, 'admin')
+    await expect(admin.call(createTrailStream, { kind: 'webhook', url })).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    const inside = org.owner.call(createTrailStream, { kind: 'webhook', url: 'http://10.0.0.1' })
+    await expect(inside).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
+    await expect(other.owner.call(removeTrailStream, { stream_id })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await org.owner.call(removeTrailStream, { stream_id })
+    posts.length = 0
+    await act(deps, org.id)
+    await sealTrail(deps)
+    await sendAll()
+    expect(posts.filter(({ orgId }) => orgId === org.id)).toEqual([])
   })
 
   const rotate = () => system.as({ token: OPERATOR_TOKEN })(rotateTrailKey, {})

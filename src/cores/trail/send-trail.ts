@@ -1,0 +1,102 @@
+/**
+ * Sends the sealed trail on: the next page of whichever stream is due, under its lease. A page counts as sent once it was taken;
+ * until then it is sent again, so a receiver may see a row twice and never misses one.
+ */
+import { and, asc, eq, lte } from '../../../db/drizzle.ts'
+import { trailStreams } from '../../../db/schema.ts'
+import type { DataKeys } from '../../trust/data-key.ts'
+import type { Storage } from '../dependencies.ts'
+import { signWebhook, type ChannelPorts } from '../notifications/index.ts'
+import { leased } from '../work/index.ts'
+import { otlpLogs } from './otlp-logs.ts'
+import { readEvents } from './stream-trail.ts'
+import { openTarget, type TrailStreamRow } from './trail-stream-rows.ts'
+
+export type SendTrailDeps = Storage & {
+  readonly dataKeys: DataKeys
+  readonly channels: Pick<ChannelPorts, 'webhook'>
+}
+
+/** Longer than a request may take. */
+const lease = leased(trailStreams, {
+  heldBy: ['orgId', 'id', 'leaseToken'],
+  holder: 'leaseToken',
+  until: 'leaseUntil',
+  seconds: 120,
+})
+
+const EVENTS_AT_ONCE = 500
+/** Seals come once a minute. */
+const REST_MS = 30_000
+const RETRY_MS = { first: 5_000, most: 15 * 60_000 }
+/** How many that are due are looked at: others may be taking the first. */
+const CANDIDATES = 20
+
+/** False: none is due, or others have them all. */
+export async function sendTrail(deps: SendTrailDeps): Promise<boolean> {
+  const stream = await claimStream(deps)
+  if (!stream) return false
+  const { db, clock } = deps
+  const after = { epoch: stream.afterEpoch, row: stream.afterRow }
+  const page = await readEvents(db, stream.orgId, { after, limit: EVENTS_AT_ONCE })
+  const isHeld = lease.isHeld(stream)
+  const now = clock()
+  if (page.events.length === 0) {
+    const { epoch: afterEpoch, row: afterRow } = page.next
+    await lease.release(db, isHeld, { afterEpoch, afterRow, nextAt: new Date(now.getTime() + REST_MS) })
+    return true
+  }
+  const outcome = await send(deps, stream, page)
+  if (outcome.kind === 'sent') {
+    // At once for the next page, behind the other streams that are due.
+    await lease.release(db, isHeld, {
+      afterEpoch: page.next.epoch,
+      afterRow: page.next.row,
+      nextAt: now,
+      sentAt: now,
+      failures: 0,
+      problem: null,
+    })
+  } else {
+    const failures = stream.failures + 1
+    const waitMs = Math.min(RETRY_MS.first * 2 ** Math.min(stream.failures, 20), RETRY_MS.most)
+    const askedMs = outcome.kind === 'refused' ? (outcome.retryAfterSeconds ?? 0) * 1000 : 0
+    await lease.release(db, isHeld, {
+      failures,
+      problem: outcome.kind === 'refused' ? outcome.reason : 'no answer',
+      nextAt: new Date(now.getTime() + Math.min(Math.max(waitMs, askedMs), RETRY_MS.most)),
+    })
+  }
+  return true
+}
+
+async function claimStream({ db, clock }: SendTrailDeps): Promise<TrailStreamRow | undefined> {
+  const isDue = lte(trailStreams.nextAt, clock())
+  const due = await db
+    .select({ orgId: trailStreams.orgId, id: trailStreams.id })
+    .from(trailStreams)
+    .where(and(isDue, lease.isFree()))
+    .orderBy(asc(trailStreams.nextAt))
+    .limit(CANDIDATES)
+  for (const { orgId, id } of due) {
+    const taken = await lease.take(db, and(eq(trailStreams.orgId, orgId), eq(trailStreams.id, id), isDue))
+    if (taken) return taken
+  }
+  return undefined
+}
+
+async function send(
+  { dataKeys, channels, clock }: SendTrailDeps,
+  stream: TrailStreamRow,
+  { events, seals, next }: Awaited<ReturnType<typeof readEvents>>,
+) {
+  const { url, authorization } = openTarget(dataKeys, stream)
+  const cursor = `${next.epoch}:${next.row}`
+  const body =
+    stream.kind === 'otlp' ? otlpLogs(stream.orgId, { events, seals }) : JSON.stringify({ events, seals, next: cursor })
+  const headers = {
+    ...(authorization !== undefined && { authorization }),
+    ...(stream.kind === 'webhook' && signWebhook({ url, body, id: `${stream.id}:${cursor}`, at: clock() })),
+  }
+  return channels.webhook({ orgId: stream.orgId, url, headers, body, keptFor: null })
+}
