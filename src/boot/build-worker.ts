@@ -42,6 +42,7 @@ export function buildWorker(shared: Shared): Running {
     appUrl: config.APP_URL,
     siteUrl: config.SITE_URL,
     observeAttempt: metrics && ((channel, outcome) => metrics.observeAttempt(channel, outcome)),
+    trailRoots: shared.trailRoots,
     activityDays: config.ACTIVITY_DAYS,
     deliveryDays: config.DELIVERY_DAYS,
     sourceStorageBytes: limits.sourceStorageBytes,

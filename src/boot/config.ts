@@ -175,6 +175,12 @@ export const SETTINGS = {
       'Folder outside the database, shared by the processes or one for each, that keeps for a day what was ended, so that a failover of an asynchronous Postgres cluster revives nothing. Sealed with a key derived from `DATA_KEY`.',
     default: 'none',
   },
+  TRAIL_ROOTS: {
+    schema: z.string().min(1).optional(),
+    description:
+      'Folder outside the database to which the worker appends every signed root of the trail, so that a trail that was signed anew is found out. Keep it where whoever runs the database cannot change it.',
+    default: 'none',
+  },
   MANAGED_DATABASE_URL: {
     schema: z
       .union([

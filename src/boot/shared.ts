@@ -16,6 +16,7 @@ import { localDirectory, validatedDirectory } from '../cores/directory/index.ts'
 import type { ChannelPorts, ChatApp, IntegrationChecks } from '../cores/notifications/index.ts'
 import type { GitHosts } from '../cores/remotes/index.ts'
 import type { EmbeddingModels } from '../cores/search/index.ts'
+import type { TrailRoots } from '../cores/trail/index.ts'
 import type { Cluster } from '../cores/workloads/index.ts'
 import type { OldReads } from '../http/old-reads.ts'
 import type { Observation } from '../http/service-app.ts'
@@ -71,6 +72,8 @@ type Given = {
   readonly channelAdapters: ChannelAdapters | undefined
   /** Of an embedding model beside the built-in one. */
   readonly modelFolder: ModelFolder | undefined
+  /** Where the worker runs, and the operator has named a folder. */
+  readonly trailRoots: TrailRoots | undefined
   /** The services of this process, as they come. */
   readonly running: ReadonlyMap<ServiceName, Running>
   /** Closes it with the system. */

@@ -24,6 +24,7 @@ import type { Config, ServiceName } from './config.ts'
 import type { Running } from './running.ts'
 import { readModelDir } from './model-dir.ts'
 import { openJournal } from './open-journal.ts'
+import { openTrailRoots } from './open-trail-roots.ts'
 import { readSecrets } from './secrets.ts'
 import { SERVICES } from './services.ts'
 import { share, type Overrides, type Shared } from './shared.ts'
@@ -133,6 +134,7 @@ async function build(
     oldReads: replica && oldReads(replica, marksIn({ db: connection!.db, clock: observed.clock })),
     channelAdapters: usesChannels ? closing(await createChannelAdapters(config)) : undefined,
     modelFolder: config.SVC_SERVICES.includes('api-gateway') ? await readModelDir(config) : undefined,
+    trailRoots: await openTrailRoots(config, observed.clock),
     running,
     closing,
   })

@@ -172,7 +172,7 @@ describe('through the API', () => {
     const posts: Payload[] = []
     let isAway = true
     const webhook = async (payload: Payload): Promise<Outcome> => {
-      if (isAway) return { kind: 'refused', reason: 'connection_failed', retry: true }
+      if (isAway) return { kind: 'refused', reason: 'server_error', retry: true }
       posts.push(payload)
       return { kind: 'sent' }
     }
@@ -182,7 +182,7 @@ describe('through the API', () => {
     }
     await sendAll()
     const [failed] = (await org.owner.call(listTrailStreams, {})).trail_streams
-    expect(failed).toMatchObject({ id: stream_id, sent_to: 0, failures: 1, problem: 'connection_failed' })
+    expect(failed).toMatchObject({ id: stream_id, sent_to: 0, failures: 1, problem: 'server_error' })
     isAway = false
     // Days later.
     system.clock.advance(3 * 24 * 60 * 60)
