@@ -25,6 +25,7 @@ import { scim } from './scim.ts'
 import { rowAccess } from './row-access.ts'
 import { scifactDocuments } from './scifact-documents.ts'
 import { isSmall } from './sizes.ts'
+import { trail } from './trail.ts'
 import { underLoad } from './under-load.ts'
 import { workload } from './workload.ts'
 
@@ -56,6 +57,7 @@ const BENCHES: Record<string, () => Promise<string[]>> = {
   failover,
   workload,
   scim,
+  trail,
 }
 
 const asked = process.argv.slice(2)

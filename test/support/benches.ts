@@ -27,6 +27,7 @@ export const REQUESTS: Says = {
   console: [/^ {2}\/console\/activity .* \S+x;/m],
   workload: [/on top of a bare route$/m],
   scim: [/^ {2}the whole sync +\S+ s of CPU/m],
+  trail: [/^ {2}sealing a call .*\S+x of it/m, /^ {2}verification of \d+ rows .* s CPU/m],
 }
 
 export const PROCESSES: Says = {

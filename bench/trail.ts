@@ -1,0 +1,130 @@
+/** What sealing costs beside the calls that it seals, and what export and verification of a long trail cost. CPU of all processes. */
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { connect, type Connection } from '../db/connect.ts'
+import { verifyFile } from '../src/cli/commands/audit.ts'
+import { exportTrail, sealTrail } from '../src/cores/trail/index.ts'
+import { dataKeys } from '../src/trust/data-key.ts'
+import { startPostgres } from '../test/support/postgres.ts'
+import { newDatabase, startOurs, tokenFor } from './connector.ts'
+import { inLanes } from './load.ts'
+import { messageSender, tokensOfPeople, WHOAMI } from './mcp.ts'
+import { cpuSeconds, inTemporaryFolder, type Program } from './programs.ts'
+import { sized } from './sizes.ts'
+
+const WARM = sized(2_000, 10)
+const CALLS = sized(3_000, 40)
+const SEAL_TARGET = 0.05
+const ROWS = sized(1_000_000, 3_000)
+const SECONDS_TARGET = 30
+const ORG = 'org_bench'
+
+export const trail = () =>
+  inTemporaryFolder(async (folder) => {
+    const postgres = await startPostgres()
+    const programs: Program[] = []
+    const database = await newDatabase(postgres.url, 'trail')
+    const jwtSecret = randomBytes(32).toString('hex')
+    const connections: Connection[] = []
+    try {
+      const ours = await startOurs(folder, database, { JWT_SECRET: jwtSecret, ACTIVITY_DAYS: '36500' })
+      programs.push(ours.program)
+      const connection = await connect({ url: database })
+      connections.push(connection)
+      const deps = {
+        db: connection.db,
+        clock: () => new Date(),
+        dataKeys: dataKeys(randomBytes(32).toString('hex')),
+        log: { warn: () => {} },
+      }
+      const [code] = await ours.codes(1)
+      const tokens = await tokensOfPeople(database, jwtSecret, (await tokenFor(ours, code!)).access_token)
+      const senders = tokens.map((token) => messageSender(ours.resource, token, WHOAMI))
+      const ask = (lane: number) => senders[lane % senders.length]!.call()
+      const cpu = async () => cpuSeconds(ours.program) + (await databaseSeconds(connection)) + ownSeconds()
+      const used = async <T>(work: () => Promise<T>): Promise<{ seconds: number; result: T }> => {
+        const before = await cpu()
+        const result = await work()
+        return { seconds: (await cpu()) - before, result }
+      }
+      await inLanes(WARM, ask)
+      await sealTrail(deps)
+      const calls = await used(() => inLanes(CALLS, ask))
+      // What the worker of the server has sealed meanwhile is part of the calls' cost, and not of this.
+      const sealing = await used(() => sealTrail(deps))
+      for (const one of senders) one.close()
+      const share = sealing.seconds / sealing.result / (calls.seconds / CALLS)
+
+      await fill(connection)
+      const sealedAll = await used(() => sealTrail(deps))
+      const file = join(folder, 'trail.ndjson')
+      const exported = await used(() => exportTo(file, deps))
+      const verified = await used(() => verifyFile(file))
+      const { problem, rows } = verified.result
+      if (problem || rows !== ROWS) throw new Error(`${rows} rows, ${problem?.says}`)
+      const verdict = (isMet: boolean) => (isMet ? 'met' : 'missed')
+      const line = (what: string, seconds: number) =>
+        `${what}  ${seconds.toFixed(1)} s CPU (target ${SECONDS_TARGET} s: ${verdict(seconds <= SECONDS_TARGET)})`
+      const perRow = (sealing.seconds / sealing.result) * 1e6
+      return [
+        `whoami  ${((calls.seconds / CALLS) * 1000).toFixed(2)} ms CPU each`,
+        `sealing a call  ${perRow.toFixed(0)} µs CPU, ${share.toFixed(3)}x of it (target ${SEAL_TARGET}x: ${verdict(share <= SEAL_TARGET)})`,
+        `sealing ${ROWS} rows  ${sealedAll.seconds.toFixed(1)} s CPU`,
+        line(`export of ${ROWS} rows`, exported.seconds),
+        line(`verification of ${ROWS} rows`, verified.seconds),
+      ]
+    } finally {
+      for (const connection of connections) await connection.close()
+      await Promise.all(programs.map((program) => program.stop()))
+      await postgres.stop()
+    }
+  })
+
+const ownSeconds = (): number => {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1e6
+}
+
+const seenSeconds = new Map<number, number>()
+/** Of all processes of the server that are or were there; the kernel counts in hundredths of a second. */
+async function databaseSeconds({ sql }: Connection): Promise<number> {
+  for (const { pid } of await sql.query<{ pid: number }>('select pid from pg_stat_activity')) {
+    try {
+      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
+      seenSeconds.set(pid, (Number(fields[11]) + Number(fields[12])) / 100)
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  return [...seenSeconds.values()].reduce((sum, one) => sum + one, 0)
+}
+
+/** As if they had been written one by one. */
+async function fill({ sql }: Connection): Promise<void> {
+  await sql.query(`
+    with added as (
+      insert into activity (org_id, id, at, type, name, user_id, user_name, entry_point, client_id, client_name, grant_id,
+        outcome, duration_ms, question_bytes, answer_bytes, request_id, trail_order)
+      select '${ORG}', 'act_0mzzzzzzz' || lpad(n::text, 16, '0'), now(), 'function', 'whoami',
+        'usr_' || lpad((n % 997)::text, 25, '0'), 'Somebody', 'mcp', 'https://assistant.example/client.json', 'Assistant',
+        'grt_' || lpad((n % 997)::text, 25, '0'), 'answered', 40, 40, 4000, 'req_bench', nextval('trail_order')
+      from generate_series(1, ${ROWS}) n returning trail_order, org_id, id)
+    insert into trail_pending select * from added`)
+  await sql.query('analyze activity')
+  await sql.query('analyze trail_pending')
+}
+
+async function exportTo(file: string, deps: Parameters<typeof exportTrail>[0]): Promise<void> {
+  const principal = { kind: 'user', orgId: ORG, userId: 'usr_bench', role: 'owner' } as never
+  const out = await open(file, 'w')
+  for (let after: number | undefined = 0; after !== undefined;) {
+    const body = Buffer.from((await exportTrail(deps)(principal, { after })).body)
+    const last = body.lastIndexOf('\n', body.length - 2) + 1
+    const { next } = JSON.parse(body.subarray(last).toString()) as { next?: number }
+    await out.write(next === undefined ? body : body.subarray(0, last))
+    after = next
+  }
+  await out.close()
+}
