@@ -1,10 +1,17 @@
-/** Sends a second against another queue on the same Postgres, what a fan-out costs the database, and how fair a claim is. */
+/**
+ * Sends a second against another queue on the same Postgres, what a healthy receiver feels of those that hang, what a
+ * fan-out costs the database, and how fair a claim is.
+ */
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { createServer as createSocketServer, type AddressInfo, type Server } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { connect, type Connection } from '../db/connect.ts'
 import { migrate } from '../db/migrate.ts'
 import { readMigrations } from '../db/read-migrations.ts'
-import { FAN_OUT_EVENTS, IN_FLIGHT } from '../src/contracts/limits.ts'
+import { FAN_OUT_EVENTS, IN_FLIGHT, LANES } from '../src/contracts/limits.ts'
 import { claimMessages } from '../src/cores/notifications/delivery/claim-messages.ts'
 import { prepareMonths } from '../src/cores/partitions.ts'
 import { shipOutbox } from '../src/cores/outbox.ts'
@@ -36,25 +43,43 @@ const FAN_OUT_TARGET_SECONDS = 1
 const BACKLOG = sized(100_000, 1_000)
 const FLOOD = sized(20_000, 10 * FAN_OUT_EVENTS)
 const FLOOD_TARGET = 2_000
+/** Receivers that accept and never answer, of the organization whose healthy one is measured. */
+const HUNG = [4, 20, 40]
+const HUNG_TARGET = 2
+/** Of which the median counts. */
+const MEASURED = sized(40, 4)
+const EVERY_MS = 250
 const SCHEMES = ['http', 'https'] as const
 type Scheme = (typeof SCHEMES)[number]
 
 type Seen = { perSecond: number[]; nodeMs: number[]; databaseMs: number[] }
 type Racer = { readonly name: string; readonly race: (round: string) => Promise<void>; readonly seen: Seen }
 
+const PARTS: Readonly<Record<string, (stage: Stage) => Promise<string[]>>> = {
+  http: (stage) => messagesPerSecond(stage, 'http', [IN_FLIGHT.min]),
+  https: (stage) => messagesPerSecond(stage, 'https', GROUPS),
+  neighbors: (stage) => besideHung(stage),
+  'fan-out': (stage) => fanOutCost(stage),
+  flood: (stage) => flood(stage),
+  fairness: (stage) => fairness(stage),
+}
+
+/** `BENCH_PART` names one of them, to be run alone. */
 export async function notifications(): Promise<string[]> {
+  const asked = process.env['BENCH_PART']
+  const parts = asked === undefined ? Object.values(PARTS) : [PARTS[asked]]
   const postgres = await startPostgres()
   try {
-    return await withReceiver(postgres.url, async (stage) => [
-      ...(HAS_GRAPHILE
+    return await withReceiver(postgres.url, async (stage) => {
+      const lines = HAS_GRAPHILE
         ? []
-        : ['without graphile-worker, which is not installed (npm ci --prefix bench --legacy-peer-deps)']),
-      ...(await messagesPerSecond(stage, 'http', [IN_FLIGHT.min])),
-      ...(await messagesPerSecond(stage, 'https', GROUPS)),
-      ...(await fanOutCost(stage)),
-      ...(await flood(stage)),
-      ...(await fairness(stage)),
-    ])
+        : ['without graphile-worker, which is not installed (npm ci --prefix bench --legacy-peer-deps)']
+      for (const part of parts) {
+        if (!part) throw new Error(`BENCH_PART: one of ${Object.keys(PARTS).join(', ')}`)
+        lines.push(...(await part(stage)))
+      }
+      return lines
+    })
   } finally {
     await postgres.stop()
   }
@@ -297,6 +322,77 @@ export async function inDatabase<T>(
     await admin.close()
   }
 }
+
+/** From the event to the healthy receiver, alone and beside those that hang; as many of each as can be are in flight. */
+const besideHung = ({ url: server, ca }: Stage) =>
+  inDatabase(server, async (connection, url) => {
+    const dataKey = randomBytes(32).toString('hex')
+    const harness = await notificationHarness(connection, dataKey, Date.now())
+    const org = await harness.organization()
+    const receivedAt = new Map<string, number>()
+    const healthy = createServer((request, response) => {
+      let body = ''
+      request.setEncoding('utf8').on('data', (text: string) => (body += text))
+      request.once('end', () => {
+        const now = performance.now()
+        for (const { subject } of JSON.parse(body) as { subject: string }[]) receivedAt.set(subject, now)
+        response.end('ok')
+      })
+    })
+    const silent = createSocketServer((socket) => void socket.on('error', () => {}))
+    const listening = async (one: Server) => {
+      await once(one.listen(0, '127.0.0.1'), 'listening')
+      return `http://127.0.0.1:${(one.address() as AddressInfo).port}`
+    }
+    const connectTo = async (address: string, pattern: string) => {
+      const { integrationId } = await harness.integration(org, 'webhook', { url: address })
+      await harness.subscription(org, integrationId, pattern)
+    }
+    await connectTo(`${await listening(healthy)}/`, 'deploy.*')
+    const silentAt = await listening(silent)
+    const sender = run([
+      file('notification-sender.ts'),
+      JSON.stringify({ url, dataKey, group: IN_FLIGHT.min, ca }),
+    ])
+    const measureOnce = async (n: number) => {
+      await sleep(n * EVERY_MS)
+      const subject = `things/${randomBytes(8).toString('hex')}`
+      const start = performance.now()
+      await harness.record(org, { type: 'deploy.failed', subject })
+      while (!receivedAt.has(subject)) await sleep(2)
+      return receivedAt.get(subject)! - start
+    }
+    const measured = async () =>
+      median(await Promise.all(Array.from({ length: MEASURED }, (_, n) => measureOnce(n))))
+    try {
+      await untilSays('ready', sender)
+      await measured()
+      const quiet = await measured()
+      const lines: string[] = []
+      let hung = 0
+      for (const count of HUNG) {
+        const more = count - hung
+        for (; hung < count; hung++) await connectTo(`${silentAt}/${hung}`, 'application.check.*')
+        for (let n = 0; n < 10; n++) await harness.record(org, { type: 'application.check.failed' })
+        while ((await inFlightOf(connection)) < more * LANES.perTarget) await sleep(50)
+        const ms = await measured()
+        const ratio = ms / quiet
+        lines.push(
+          `a healthy receiver beside ${count} hung ones of its organization: ${ms.toFixed(0)} ms, ${ratio.toFixed(2)}x of its quiet ${quiet.toFixed(0)} ms (target at most ${HUNG_TARGET}x: ${ratio <= HUNG_TARGET ? 'met' : 'missed'})`,
+        )
+      }
+      return lines
+    } finally {
+      // What is in flight to the silent ones would be waited for.
+      sender.child.kill('SIGKILL')
+      await sender.stop()
+      healthy.closeAllConnections()
+      for (const one of [healthy, silent]) one.close()
+    }
+  })
+
+const inFlightOf = async ({ sql }: Connection): Promise<number> =>
+  (await sql.query<{ n: number }>(`select count(*)::int as n from messages where state = 'sending'`))[0]!.n
 
 const fanOutCost = ({ url }: Stage) =>
   inDatabase(url, async (connection) => {
