@@ -7,7 +7,7 @@ import { generateKeyPairSync, randomBytes, sign, type KeyObject } from 'node:cry
 type Dates = { readonly from: Date; readonly until: Date }
 type Issued = { readonly key: string; readonly cert: string }
 
-export type CertificateAuthority = {
+type CertificateAuthority = {
   readonly cert: string
   /** Together with its key. */
   issue(hostName: string, dates: Dates): Issued

@@ -270,7 +270,7 @@ test('with fewer days of deliveries than are summed up, the sums stay those of a
     (await admin.call(summarizeDeliveries, { health: 'true' })).health!.integrations.map(
       (one) => one.last_failure?.delivery_id,
     )
-  for (const then of [() => {}, () => foldDeliveryCounts({ db }), sweep, sweep]) {
+  for (const then of [() => Promise.resolve(), () => foldDeliveryCounts({ db }), sweep, sweep]) {
     await then()
     expect(await summed()).toEqual(after)
     expect(await lastFailure()).toContain(older.id)
