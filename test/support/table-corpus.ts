@@ -39,6 +39,7 @@ export const ordinaryTables = (): (File & { readonly row: Readonly<Record<string
     one('blanks', ' kept ', ' kept '),
     one('number', 0.1, '0.1'),
     one('sum of doubles', cell('<c><v>0.30000000000000004</v></c>'), '0.3'),
+    one('many digits', cell('<c><v>9007199254740993</v></c>'), '9007199254740993'),
     one('small', cell('<c><v>1E-7</v></c>'), '0.0000001'),
     one('large', cell('<c><v>1.5E+21</v></c>'), '1500000000000000000000'),
     one('true', true, 'true'),

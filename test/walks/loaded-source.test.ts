@@ -158,6 +158,23 @@ test('a workbook without a column to embed is found by words and filters, and by
   await call(undoLoad, { load_id: changed.id })
   expect(await ask('kayaks')).toEqual([])
   expect(await ask('tents')).toMatchObject([{ id: '7', metadata: { since: '2026-03-01' } }])
+
+  // Another type than the table has: of rows that are changed a problem, of a replaced table a choice, but for what is filtered.
+  const retyped = { ...plan, types: { ...types, since: 'text' as const }, upsert: true }
+  const replacing = await uploadFile(call, 'staff', file, 'xlsx')
+  await expect(call(startLoad, { load_id: replacing.id, ...retyped })).rejects.toMatchObject({
+    code: 'CONFLICT',
+    problems: ['column since of the table is a date'],
+  })
+  await expect(
+    call(startLoad, { load_id: replacing.id, ...retyped, upsert: false, replace: true }),
+  ).rejects.toMatchObject({
+    code: 'CONFLICT',
+    problems: ['the search configuration filters column since as a date'],
+  })
+  const priced = { ...plan, types: { pay: 'number' as const }, replace: true }
+  expect(await loadFile(system, call, 'staff', file, priced, 'xlsx')).toMatchObject({ state: 'succeeded' })
+  expect(await ask('tents')).toMatchObject([{ id: '7', metadata: { pay: 25 } }])
 })
 
 test('files of each format give the same table, and a broken one a sentence and nothing else', async () => {

@@ -81,6 +81,8 @@ type Column = {
   readonly path: readonly string[]
   readonly kind: 'value' | 'list' | 'json'
   readonly isDate: boolean
+  /** Of decimals: how many digits stand behind the point. */
+  readonly scale?: number | undefined
 }
 
 const columnsOf = ({ children }: SchemaTree): Column[] => children.flatMap(columnsIn)
@@ -97,7 +99,7 @@ function columnsIn(node: SchemaTree): Column[] {
       : isRepeated || leaf !== node
         ? 'list'
         : 'value'
-  return [{ name: path.join('.'), path, kind, isDate: isDate(leaf ?? node) }]
+  return [{ name: path.join('.'), path, kind, isDate: isDate(leaf ?? node), scale: scaleOf(leaf ?? node) }]
 }
 
 /** Of a list of plain values these; of a plain value itself; of anything else nothing. */
@@ -113,24 +115,37 @@ function elementOf(node: SchemaTree): SchemaTree | undefined {
 const isDate = ({ element }: SchemaTree): boolean =>
   element.converted_type === 'DATE' || element.logical_type?.type === 'DATE'
 
-function valueIn(row: Readonly<Record<string, unknown>>, { path, kind, isDate: isDay }: Column): unknown {
+const scaleOf = ({ element }: SchemaTree): number | undefined =>
+  element.logical_type?.type === 'DECIMAL'
+    ? element.logical_type.scale
+    : element.converted_type === 'DECIMAL'
+      ? (element.scale ?? 0)
+      : undefined
+
+function valueIn(row: Readonly<Record<string, unknown>>, column: Column): unknown {
   let value: unknown = row
-  for (const name of path) value = (value as Record<string, unknown> | null | undefined)?.[name]
+  for (const name of column.path) value = (value as Record<string, unknown> | null | undefined)?.[name]
   if (value === null || value === undefined) return null
-  if (kind === 'json')
-    return JSON.stringify(value, (_key, one: unknown) => (isPlain(one) ? plain(one, false) : one))
-  if (kind === 'list')
-    return Array.isArray(value) ? value.map((one) => plain(one, isDay)) : [plain(value, isDay)]
-  return plain(value, isDay)
+  if (column.kind === 'json')
+    return JSON.stringify(value, (_key, one: unknown) => (isPlain(one) ? plain(one) : one))
+  if (column.kind === 'list')
+    return (Array.isArray(value) ? value : [value]).map((one: unknown) => plain(one, column))
+  return plain(value, column)
 }
 
 const isPlain = (value: unknown): boolean => typeof value === 'bigint' || value instanceof Uint8Array
 
 /** Numbers as their text, which is how they are read. */
-function plain(value: unknown, isDay: boolean): string | boolean | null {
+function plain(
+  value: unknown,
+  { isDate: isDay = false, scale }: Partial<Column> = {},
+): string | boolean | null {
   if (typeof value === 'boolean' || typeof value === 'string') return value
   if (typeof value === 'bigint') return String(value)
-  if (typeof value === 'number') return Number.isFinite(value) ? numberText(value) : null
+  if (typeof value === 'number') {
+    if (!Number.isFinite(value)) return null
+    return scale !== undefined && scale >= 0 && scale <= 20 ? value.toFixed(scale) : numberText(value)
+  }
   if (value instanceof Date) {
     if (Number.isNaN(value.getTime())) return null
     return isDay ? value.toISOString().slice(0, 10) : value.toISOString()

@@ -1,3 +1,4 @@
+import { parquetWriteBuffer } from 'hyparquet-writer'
 import { describe, expect, test } from 'vitest'
 import { makeZip } from '../../../test/support/document-files.ts'
 import { makeParquet, makeXlsx } from '../../../test/support/table-files.ts'
@@ -155,6 +156,52 @@ describe('Parquet', () => {
       ],
     })
     expect(await read(file, { ...parquet, rowsMax: 1 })).toMatchObject({ rows: ['', expect.any(String)] })
+  })
+
+  test('decimals, days, lists, and what lies in groups', async () => {
+    const group = (name: string, num_children: number) => ({
+      name,
+      num_children,
+      repetition_type: 'OPTIONAL' as const,
+    })
+    const text = (name: string) =>
+      ({ name, type: 'BYTE_ARRAY', converted_type: 'UTF8', repetition_type: 'OPTIONAL' }) as const
+    const file = Buffer.from(
+      parquetWriteBuffer({
+        columnData: [
+          { name: 'price', data: [12.34, 1.005] },
+          { name: 'since', data: [new Date('2026-03-01T00:00:00Z'), null] },
+          { name: 'tags', data: [['a', 'b'], []] },
+          { name: 'home', data: [{ city: 'Bonn' }, null] },
+        ],
+        schema: [
+          { name: 'root', num_children: 4 },
+          {
+            name: 'price',
+            type: 'INT64',
+            converted_type: 'DECIMAL',
+            scale: 3,
+            precision: 18,
+            repetition_type: 'OPTIONAL',
+          },
+          { name: 'since', type: 'INT32', converted_type: 'DATE', repetition_type: 'OPTIONAL' },
+          { ...group('tags', 1), converted_type: 'LIST' },
+          { name: 'list', num_children: 1, repetition_type: 'REPEATED' },
+          text('element'),
+          group('home', 1),
+          text('city'),
+        ],
+      }),
+    )
+    expect(await read(file, parquet)).toMatchObject({
+      headers: ['price', 'since', 'tags', 'home.city'],
+      lists: ['tags'],
+      rows: [
+        '',
+        '{"price":"12.340","since":"2026-03-01","tags":["a","b"],"home.city":"Bonn"}',
+        '{"price":"1.005","since":null,"tags":[],"home.city":null}',
+      ],
+    })
   })
 
   test.each<[string, Uint8Array, RegExp]>([

@@ -302,6 +302,8 @@ function textOf({ type, style, value }: Pick<Cell, 'type' | 'style' | 'value'>, 
 
 /** A double, of which spreadsheets show 15 digits. */
 function shownNumber(value: string, kind: Kind, startsIn1904: boolean): string {
+  // Whole numbers as they are written: those of more digits than a double has would be others.
+  if (kind === 'plain' && /^-?(?:0|[1-9]\d*)$/.test(value)) return value
   const number = Number(value)
   if (!Number.isFinite(number)) throw broken()
   return dateText(number, kind, startsIn1904) ?? numberText(Number(number.toPrecision(15)))

@@ -6,7 +6,7 @@ import { LOAD_PROBLEMS_SHOWN } from '../../contracts/limits.ts'
 import type { LoadType } from '../../contracts/load-formats.ts'
 import type { Queries } from '../databases/index.ts'
 import { READ_BYTES } from '../search/index.ts'
-import { CHECKS, KINDS, kindsOfType, recognize, typeOfKind, type Check } from './column-types.ts'
+import { CHECKS, KINDS, kindsOfType, recognize, TYPE_WORDS, typeOfKind, type Check } from './column-types.ts'
 import type { LoadRow } from './load-rows.ts'
 import { withProblems } from './read-step.ts'
 import { idColumn, isEmbedded } from './search-entry.ts'
@@ -34,7 +34,10 @@ export const checkStep: Step = async ({ deps, queries, plan, source }, load) => 
   }
   if (problems.problemCount > 0)
     throw new LoadFailed('file', { ...problems, problems: inOrder(problems.problems) })
-  const columns = plan.columns.map((column, at) => ({ ...column, ...kinds[at]! }))
+  const columns = plan.columns.map((column, at) => {
+    const { type, kind } = kinds[at]!
+    return { ...column, type, kind }
+  })
   const changes = target && (await compareRows(queries, load, { ...plan, columns }, target))
   const typed = { ...plan, columns, changes, longRows: await countLongRows(queries, load, plan) }
   if (plan.dryRun) {
@@ -104,16 +107,6 @@ async function problemsOfAll(
   return found
 }
 
-const TYPE_WORDS: Record<ColumnType, string> = {
-  text: 'a text',
-  numeric: 'a number',
-  boolean: 'true or false',
-  date: 'a date',
-  timestamp: 'a time',
-  time: 'a time of day',
-  'text[]': 'a list',
-}
-
 type Line = { readonly line: string; readonly total: string; readonly first?: string }
 
 /** Rows of which the built-in model reads the beginning; what others read nobody knows. */
@@ -140,12 +133,13 @@ const SAMPLE_ROWS = 1_000
 async function findKinds(
   queries: Queries,
   load: LoadRow,
-  { columns, id }: StoredPlan,
+  { columns, id, replace }: StoredPlan,
   target: Target | undefined,
 ): Promise<FoundKind[]> {
   const wanted = columns.map(
     ({ name, kind, isList = false }, at): FoundKind & { checks: readonly Check[] } => {
-      const inTable = target && columnTypeIn(target, name)
+      // What replaces a table may have another type, where somebody says so.
+      const inTable = target && !(replace && kind) ? columnTypeIn(target, name) : undefined
       const type = inTable ?? (kind && typeOfKind(kind)) ?? (isList ? 'text[]' : 'text')
       if (isList || type === 'text[]')
         return { type, fits: type === 'text' || (isList && type === 'text[]'), checks: [] }

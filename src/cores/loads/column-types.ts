@@ -155,3 +155,13 @@ export const typeOfKind = (kind: LoadType): ColumnType => (kind === 'text' ? 'te
 /** Those that give values of this type. */
 export const kindsOfType = (type: ColumnType): (keyof typeof KINDS)[] =>
   KIND_NAMES.filter((name) => KINDS[name].type === type)
+
+export const TYPE_WORDS: Record<ColumnType, string> = {
+  text: 'a text',
+  numeric: 'a number',
+  boolean: 'true or false',
+  date: 'a date',
+  timestamp: 'a time',
+  time: 'a time of day',
+  'text[]': 'a list',
+}

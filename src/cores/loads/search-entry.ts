@@ -11,7 +11,7 @@ import type {
 const CONTENT_COLUMNS_MAX = 2_000
 const LABEL_MAX = 60
 
-const FILTER_TYPES: Record<ColumnType, FilterType> = {
+export const FILTER_TYPES: Record<ColumnType, FilterType> = {
   text: 'string',
   numeric: 'number',
   boolean: 'boolean',

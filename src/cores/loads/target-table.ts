@@ -2,7 +2,8 @@
 import type { ColumnType, StoredPlan } from '../../../db/schema.ts'
 import type { SearchConfiguration } from '../../contracts/data-sources.ts'
 import type { Queries } from '../databases/index.ts'
-import { idColumn, isEmbedded } from './search-entry.ts'
+import { TYPE_WORDS, typeOfKind } from './column-types.ts'
+import { FILTER_TYPES, idColumn, isEmbedded } from './search-entry.ts'
 
 /** Undefined: there is none. Otherwise what its columns are, and which is its key. */
 export type Target = {
@@ -121,7 +122,10 @@ export function targetProblems(
   if (isEmbedded(plan) && model !== plan.model)
     problems.push(`the rows of the table are embedded with ${model}, not ${plan.model}`)
   if (target.key !== idColumn(plan)) problems.push(`the key of the table is not column ${idColumn(plan)}`)
-  for (const { name } of plan.columns) {
+  for (const { name, kind } of plan.columns) {
+    const type = columnTypeIn(target, name)
+    if (kind && type && typeOfKind(kind) !== type)
+      problems.push(`column ${name} of the table is ${TYPE_WORDS[type]}`)
     if (!target.types.has(name)) problems.push(`the table has no column ${name}`)
     else if (!columnTypeIn(target, name))
       problems.push(
@@ -158,6 +162,11 @@ function replaceProblems(
   ]
   for (const name of new Set(named)) {
     if (entries.length > 0 && !has.has(name)) problems.push(`the search configuration names column ${name}`)
+  }
+  for (const { name, kind } of plan.columns) {
+    const filtered = configuration?.filter_schema[name]
+    if (entries.length > 0 && kind && filtered && FILTER_TYPES[typeOfKind(kind)] !== filtered)
+      problems.push(`the search configuration filters column ${name} as a ${filtered}`)
   }
   for (const { model } of entries) {
     if (isEmbedded(plan) && model !== undefined && model !== plan.model)
