@@ -181,9 +181,9 @@ function kindOf(format: string): Kind {
   // Without texts, colors and what is escaped. A length of time is a number.
   const [positive = ''] = format.replaceAll(/"[^"]*"|\\.|_.|\*./g, '').split(';')
   if (/\[[hms]+\]/i.test(positive)) return 'plain'
-  const letters = positive.replaceAll(/\[[^\]]*\]|AM\/PM|A\/P|General/gi, '').toLowerCase()
-  const hasTime = /[hs]/.test(letters)
-  const hasDate = /[yd]/.test(letters) || (letters.includes('m') && !hasTime)
+  const codes = positive.replaceAll(/\[[^\]]*\]|AM\/PM|A\/P|General/gi, '').toLowerCase()
+  const hasTime = /[hs]/.test(codes)
+  const hasDate = /[yd]/.test(codes) || (codes.includes('m') && !hasTime)
   if (hasDate) return hasTime ? 'both' : 'date'
   return hasTime ? 'time' : 'plain'
 }
@@ -274,9 +274,9 @@ const NO_NAME = 'a value stands in a column without a name'
 
 /** `AB12` is the 28th. */
 function columnOf(place: string): number {
-  const letters = /^[A-Z]{1,3}(?=\d)/.exec(place)?.[0]
-  if (letters === undefined) throw broken()
-  return [...letters].reduce((sum, letter) => 26 * sum + letter.charCodeAt(0) - 64, 0)
+  const name = /^[A-Z]{1,3}(?=\d)/.exec(place)?.[0]
+  if (name === undefined) throw broken()
+  return [...name].reduce((sum, digit) => 26 * sum + digit.charCodeAt(0) - 64, 0)
 }
 
 function textOf({ type, style, value }: Pick<Cell, 'type' | 'style' | 'value'>, values: Values): string {
