@@ -13,8 +13,8 @@ import { tokenBound } from './token-bound.ts'
 
 /** Of one run, at the tool host. */
 export type RunTokens = {
-  /** Null: there is not so much left today. */
-  reserve(amount: number): Promise<string | 'left alone' | null>
+  /** Null: there is not so much left today, or the model is left alone. */
+  reserve(amount: number): Promise<{ readonly id: string | null; readonly isLeftAlone: boolean }>
   settle(settled: {
     readonly reservationId: string
     /** Null: nobody knows, and all that was reserved counts. */
@@ -65,8 +65,8 @@ export function askInBudget({ ask, tokens, maxRunTokens, usedTokens, sleep }: Bu
     for (let failures = 1; ; failures++) {
       const amount = bound.of(request)
       if (used + amount > maxRunTokens) return ended({ kind: 'budget_exhausted', reason: 'RUN_CEILING' })
-      const reservationId = await tokens.reserve(amount)
-      if (reservationId === 'left alone') return ended({ kind: 'failed', reason: 'MODEL_OUTAGE' })
+      const { id: reservationId, isLeftAlone } = await tokens.reserve(amount)
+      if (isLeftAlone) return ended({ kind: 'failed', reason: 'MODEL_OUTAGE' })
       if (reservationId === null) return ended({ kind: 'budget_exhausted', reason: 'ALLOWANCE_USED' })
       const answer = await paidAnswer(request, reservationId, signal)
       // What an outage cost is no matter of this run.

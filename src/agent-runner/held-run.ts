@@ -101,7 +101,7 @@ export function holdRun(call: CallAgent, run: ClaimedRun): HeldRun {
     tokens: {
       async reserve(amount) {
         const { reservation_id, is_left_alone } = await callAs('reserveTokens', { amount })
-        return is_left_alone ? 'left alone' : reservation_id
+        return { id: reservation_id, isLeftAlone: is_left_alone }
       },
       async settle({ reservationId, requestSha256, ...settled }) {
         await callAs(

@@ -86,11 +86,11 @@ async function play(
     },
     tokens: {
       async reserve(amount) {
-        if (pool.spent + pool.reserved + amount > left) return null
+        if (pool.spent + pool.reserved + amount > left) return { id: null, isLeftAlone: false }
         const id = `tkr_${open.size}`
         open.set(id, amount)
         pool.reserved += amount
-        return id
+        return { id, isLeftAlone: false }
       },
       async settle({ reservationId, tokens }) {
         const amount = open.get(reservationId)!
@@ -172,8 +172,8 @@ describe('fails', () => {
     ['a refusal of the model', turn(REFUSED), 'MODEL_REFUSED', 1],
     ['a refused key', failure('refused', false), 'MODEL_REFUSED', 1],
     ['an answer that is none', failure('invalid_answer', true), 'MODEL_INVALID_ANSWER', 1],
-    ['a provider that is down', failure('unavailable', true), 'MODEL_UNAVAILABLE', 3],
-    ['a provider that hangs', failure('timeout', true), 'MODEL_TIMEOUT', 3],
+    ['a provider that is down', failure('unavailable', true), 'MODEL_OUTAGE', 2],
+    ['a provider that hangs', failure('timeout', true), 'MODEL_OUTAGE', 2],
     ['a provider without capacity', failure('rate_limited', false), 'MODEL_RATE_LIMITED', 3],
   ])('with %s', async (_what, answer, reason, asks) => {
     const { ending, called, asked, pool } = await play([answer])

@@ -56,9 +56,8 @@ const HANDLERS: Handlers = {
     return answered.kind === 'result' ? answered : { ...answered, problems: [...answered.problems] }
   },
   reserveTokens: async (deps, { amount }, run) => {
-    const reserved = await reserveTurn(deps, run, amount)
-    const isLeftAlone = reserved === 'left alone'
-    return { reservation_id: isLeftAlone ? null : reserved, is_left_alone: isLeftAlone }
+    const { id, isLeftAlone } = await reserveTurn(deps, run, amount)
+    return { reservation_id: id, is_left_alone: isLeftAlone }
   },
   settleTokens: async (deps, { reservation_id, request_sha256, ...settled }, run) => {
     const turn = { reservationId: reservation_id, requestSha256: request_sha256, ...settled }

@@ -41,7 +41,7 @@ await (does === 'hold' ? hold() : dispatch())
 async function hold(): Promise<void> {
   const claimed = await claimRun({ db, clock }, { claimId: `claim-${process.pid}`, models: ['rules'] })
   const key = { ...claimed!.key, model: claimed!.run.model }
-  const reservation = await reserveRunTokens({ db, clock }, key, 500)
+  const { id: reservation } = await reserveRunTokens({ db, clock }, key, 500)
   const done = (work: Promise<unknown>) =>
     work.then(
       (result) => (result === false ? 'refused' : 'done'),

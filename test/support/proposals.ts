@@ -32,7 +32,12 @@ export const agentOf = (system: TestSystem): ProposalDeps & { close(): Promise<v
 export type Agent = ReturnType<typeof agentOf>
 
 /** `by` starts it, or nobody: then it is as one of the schedule. */
-export async function startRun(system: TestSystem, call: Call, alias: string, by?: Call): ReturnType<typeof claimNextRun> {
+export async function startRun(
+  system: TestSystem,
+  call: Call,
+  alias: string,
+  by?: Call,
+): ReturnType<typeof claimNextRun> {
   const { execution_id } = await (by ?? call)(startMaintenanceRun, { alias })
   const run = await claimNextRun(system, [MODEL])
   if (run.executionId !== execution_id) throw new Error('another run was waiting')

@@ -146,8 +146,8 @@ test('300 reservations at once never exceed the allowance, and what is settled b
   const { org, app, by } = await maintained()
   await by(startMaintenanceRun, { alias: app.alias })
   const run = await claimNextRun(system)
-  const reserved = (await times(300, () => reserveRunTokens(storageOf(system), run, 70))).filter(
-    (id) => id !== null,
+  const reserved = (await times(300, () => reserveRunTokens(storageOf(system), run, 70))).flatMap(
+    ({ id }) => id ?? [],
   )
   expect(reserved).toHaveLength(Math.floor(10_000 / 70))
   await Promise.all(reserved.map((id) => settleRunTokens(system.db, run, id, 30)))
@@ -167,7 +167,7 @@ describe('turned off while a run writes', () => {
       await by(updateAppMaintenance, { alias: app.alias, enabled: true })
       await by(startMaintenanceRun, { alias: app.alias })
       const run = await claimNextRun(system)
-      const reservation = n % 2 === 0 ? await reserveRunTokens(storageOf(system), run, 10) : undefined
+      const reservation = n % 2 === 0 ? (await reserveRunTokens(storageOf(system), run, 10)).id : undefined
       const began = performance.now()
       const delayMs = (offMs * 1.2 * n) / 60
       const [wrote, , settled] = await Promise.all([

@@ -714,8 +714,8 @@ test('usage is that of today and of 30 days, of one’s own organization', async
   const other = await maintained()
   await by(startMaintenanceRun, { alias: app.alias })
   const run = await claimNextRun(system)
-  const first = await reserveRunTokens(storageOf(system), run, 600)
-  expect(await reserveRunTokens(storageOf(system), run, 600)).toBeNull()
+  const { id: first } = await reserveRunTokens(storageOf(system), run, 600)
+  expect(await reserveRunTokens(storageOf(system), run, 600)).toMatchObject({ id: null, isLeftAlone: false })
   // Another run's reservation is not this one's to settle.
   expect(await settleRunTokens(system.db, { ...run, executionId: makeId('exec', 0) }, first!, 1)).toBe(false)
   expect(await settleRunTokens(system.db, run, first!, 250)).toBe(true)

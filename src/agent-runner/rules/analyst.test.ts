@@ -597,7 +597,7 @@ describe('exceptions, by type and last frame in the app, whatever lines carry th
   })
 
   test('two kinds in records whose first lines are the same', async () => {
-    expect((await found(key, value)).map((place) => place?.line).toSorted()).toEqual([4, 7])
+    expect(new Set((await found(key, value)).map((place) => place?.line))).toEqual(new Set([4, 7]))
   })
 
   test('one whose cause is chained above it', async () => {

@@ -9,7 +9,7 @@ export async function reserveTurn(
   deps: Storage,
   run: RunKey & { readonly startedAt: Date; readonly model: string },
   amount: number,
-): Promise<string | 'left alone' | null> {
+): ReturnType<typeof reserveRunTokens> {
   requireInTime(deps.clock, run)
   return reserveRunTokens(deps, run, amount)
 }

@@ -19,17 +19,12 @@ import { Fenced, heldLease, type RunKey } from './lease.ts'
 /** Closed by the end of the run at the latest; this is for what outlives even that. */
 const RESERVATION_SECONDS = 2 * AGENT_LIMITS.seconds
 
-/** Null: there is not so much left today. */
-export async function reserveRunTokens(
-  deps: Storage,
-  run: RunOfModel,
-  amount: number,
-): Promise<string | 'left alone' | null> {
+/** Null: there is not so much left today, or the model is left alone. */
+type Reserved = { readonly id: string | null; readonly isLeftAlone: boolean }
+
+export async function reserveRunTokens(deps: Storage, run: RunOfModel, amount: number): Promise<Reserved> {
   const first = await reserve(deps, run, amount, 'everybody')
-  if (first !== 'left alone by everybody') return first
-  if (!(await takeProbe(deps, run.model))) return 'left alone'
-  const probing = await reserve(deps, run, amount, 'own')
-  return probing === 'left alone by everybody' ? 'left alone' : probing
+  return first.isLeftByAll && (await takeProbe(deps, run.model)) ? reserve(deps, run, amount, 'own') : first
 }
 
 type RunOfModel = RunKey & { readonly model: string }
@@ -40,7 +35,7 @@ async function reserve(
   run: RunOfModel,
   amount: number,
   whose: 'own' | 'everybody',
-): Promise<string | 'left alone' | 'left alone by everybody' | null> {
+): Promise<Reserved & { readonly isLeftByAll: boolean }> {
   const { orgId, executionId, model } = run
   const { id, pool, reservation } = reservationParts(
     {
@@ -71,9 +66,13 @@ async function reserve(
     pool as (${pool}), reservation as (${reservation})
     select exists (select from held) as held, (select id from reservation) as id, own, everybody from outage`)
   if (!asked!.held) throw new Fenced()
-  if (asked!.id !== null) return id
-  if (asked!.own) return 'left alone'
-  return asked!.everybody && whose === 'everybody' ? 'left alone by everybody' : null
+  const isReserved = asked!.id !== null
+  const isLeftByAll = !isReserved && !asked!.own && asked!.everybody && whose === 'everybody'
+  return {
+    id: isReserved ? id : null,
+    isLeftAlone: !isReserved && (asked!.own || isLeftByAll),
+    isLeftByAll,
+  }
 }
 
 /** What the transcript keeps of a question to the model. */
