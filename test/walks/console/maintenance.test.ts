@@ -211,6 +211,37 @@ describe('a proposal', () => {
     expect(retried.offers('Approve')).toBe(true)
   })
 
+  test('that was deployed shows whether its error came back, on its page and in the list', async () => {
+    const shop = await scene()
+    const { path, id } = await proposed(shop)
+    expect((await shop.admin.open(path)).text).not.toContain('Since the deployment')
+    const hour = (n: number) => new Date(system.clock.now().getTime() + n * 3_600_000).toISOString()
+    const effect = {
+      deployed_at: hour(-3),
+      measured_to: hour(0),
+      error: { group: '1', exception: null },
+      hours: [
+        { at: hour(-5), errors: 17, lines: 900 },
+        { at: hour(-3), errors: 0, lines: 4_100 },
+      ],
+      first_error_at: hour(-5),
+      came_back_at: null,
+    }
+    const isIt = and(eq(proposals.orgId, shop.org.id), eq(proposals.id, id))
+    await system.db.update(proposals).set({ state: 'deployed', effect }).where(isIt)
+    const page = await shop.admin.open(path)
+    expect(page.text).toContain('17 in 2 hours before, 0 of 4,100 lines since.')
+    expect(page.text).not.toContain('came back')
+    // Counts are for everybody.
+    expect((await shop.viewer.open(path)).text).toContain('0 of 4,100 lines since')
+    await system.db
+      .update(proposals)
+      .set({ effect: { ...effect, came_back_at: hour(-1) } })
+      .where(isIt)
+    expect((await shop.admin.open(path)).text).toContain('Its error came back')
+    expect((await shop.admin.open(`${shop.tab}/proposals`)).row('Add up prices')).toContain('Came back')
+  })
+
   test('waits in the change queue of all apps, and on the front pages', async () => {
     const shop = await scene()
     const none = await shop.admin.open('/console/proposals')
