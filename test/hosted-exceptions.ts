@@ -5,7 +5,7 @@
 
 const PAGES = 'the auth service with its pages is the vendor’s'
 const CONNECTOR = 'there is no authorization server: the MCP endpoints take API tokens only'
-const SCIM = 'there is no SCIM with hosted auth: hosted.test.ts'
+const SCIM = 'there is no SCIM with hosted auth: hosted-auth.test.ts'
 const WORKLOADS = 'there is no workload identity with hosted auth: workers use tokens'
 const NONE_SERVED = 'whoever is in no organization that is served is refused with 403: hosted-auth.test.ts'
 const ASSERTIONS = 'assertions of the own MCP server are trusted for their minute: hosted-auth.test.ts'

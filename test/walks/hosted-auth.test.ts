@@ -106,6 +106,11 @@ describe('hosted by a vendor', () => {
     }
   })
 
+  test('there is no SCIM', async () => {
+    for (const path of ['/scim/v2/Users', '/scim/v2/ServiceProviderConfig', '/scim/v2/Groups/x'])
+      for (const method of ['GET', 'POST']) expect((await customer.fetch(path, { method })).status).toBe(404)
+  })
+
   test('the client signs in with an API token only', async () => {
     expect((await askCli(customer, 'device_authorization', {})).status).toBe(404)
     expect((await askCli(vendor, 'device_authorization', {})).status).toBe(200)

@@ -9,6 +9,7 @@ import {
   listOrganizations,
   updateOrganization,
 } from '../../../src/contracts/organizations.ts'
+import { listProvisionedGroups, showScim } from '../../../src/contracts/scim.ts'
 import { listMySupportSessions, startSupportSession } from '../../../src/contracts/support.ts'
 import { whoAmI } from '../../../src/contracts/people.ts'
 import { createApiToken, listApiTokens } from '../../../src/contracts/tokens.ts'
@@ -21,13 +22,16 @@ import {
   unique,
   type Person,
 } from '../../support/make.ts'
+import { directoryOf, entraUser, giveDomain } from '../../support/scim.ts'
 import { OPERATOR_TOKEN, startSystem, type TestSystem } from '../../support/system.ts'
 
 let [system, mailing]: TestSystem[] = []
 beforeAll(async () => {
   system = await startSystem()
   const mail = { SMTP_URL: 'smtp://127.0.0.1:1', MAIL_FROM: 'svc <notify@acme.test>' }
-  mailing = await startSystem(mail, { withMail: true })
+  // Never asked: SCIM is set up at it.
+  const provider = { OIDC_ISSUER: 'https://idp.test', OIDC_CLIENT_ID: 'client', OIDC_CLIENT_SECRET: 'secret' }
+  mailing = await startSystem({ ...mail, ...provider, PASSWORD_SIGN_IN: 'on' }, { withMail: true })
 })
 afterAll(async () => {
   await system?.stop()
@@ -66,6 +70,36 @@ const actionsOf = ({ forms }: ConsolePage): string[] =>
     .filter(({ method }) => method === 'POST')
     .map(({ action }) => action.pathname)
     .filter((path) => path !== '/console/organization' && path !== '/console/sign-out')
+
+test('SCIM: an owner sets it up, copies the bearer once, gives a group a role, rotates and removes it', async () => {
+  const { org, owner, admin, call } = await scene(mailing!)
+  const page = `${MEMBERS}/scim`
+  expect((await admin.open(page)).status).toBe(403)
+  const without = await owner.open((await owner.open(MEMBERS)).link('SCIM'))
+  expect(without.text).toContain('SCIM needs an email domain')
+  const domain = await giveDomain(mailing!, org)
+  const set = await (await owner.open(page)).form('Create bearer').with({ provider: 'oidc' }).submit()
+  expect(set.status).toBe(201)
+  const token = /svcs_\w+/.exec(set.text)![0]
+  const directory = directoryOf(mailing!, token)
+  const { body: group } = await directory('POST', '/Groups', { displayName: 'Board <b>' })
+  await directory('POST', '/Users', entraUser(`ada@${domain}`))
+  const shown = await owner.open(page)
+  expect(shown.text).toContain('1 active, 1 of them not signed in yet')
+  expect(shown.text).toContain('Board <b>')
+  expect(shown.text).not.toContain(token)
+  await shown.form('Save').with({ role: 'developer' }).submit()
+  expect((await call(listProvisionedGroups, {})).groups).toMatchObject([{ id: group.id, role: 'developer' }])
+  const rotated = await (await owner.open(page)).form('Rotate').with({ overlap_hours: '0' }).submit()
+  const next = /svcs_\w+/.exec(rotated.text)![0]
+  expect([
+    (await directory('GET', '/Users')).status,
+    (await directoryOf(mailing!, next)('GET', '/Users')).status,
+  ]).toEqual([401, 200])
+  const removed = await (await owner.open(page)).form('Remove SCIM').submit()
+  expect(removed.notices[0]).toContain('People, roles and groups stay as they are')
+  expect((await call(showScim, {})).bearer).toBeNull()
+})
 
 describe('groups', () => {
   const GROUPS = `${MEMBERS}/groups`

@@ -139,6 +139,7 @@ const places = (): [path: string, side: string, crumbs: string, tab: string][] =
     ['/console/members', 'Members', 'Organization settings', 'Members'],
     ['/console/members/groups', 'Members', 'Organization settings', 'Groups'],
     [`/console/members/groups/${ids.group}`, 'Members', 'Organization settings Groups', ''],
+    ['/console/members/scim', 'Members', 'Organization settings', 'SCIM'],
     ['/console/integrations', 'Integrations', 'Organization settings', 'Integrations'],
     ['/console/integrations/new/webhook', 'Integrations', 'Organization settings Integrations', ''],
     [`/console/integrations/${ids.integration}`, 'Integrations', 'Organization settings Integrations', ''],
