@@ -42,12 +42,12 @@ type Account = { readonly userId: string; readonly email: string; readonly role:
 
 /**
  * The account that they are bound to, and whichever other member has proven one of their addresses or came by an invitation
- * to it: the organization's directory says that nobody is there any more, however they signed in. Locked: whatever is being granted to one
- * of them at this moment is waited for, and then found.
+ * to it: the organization's directory says that nobody is there any more, however they signed in. Whoever is another active
+ * person of the directory stays. Locked: what is being granted to one of them at this moment is waited for, and then found.
  */
 async function accountsOf(
   tx: Transaction,
-  { orgId, userId }: PersonRow,
+  { orgId, id, userId }: PersonRow,
   addresses: readonly string[],
 ): Promise<readonly Account[]> {
   const given = sql`(select value from json_array_elements_text(${JSON.stringify(addresses)}::text::json))`
@@ -62,6 +62,10 @@ async function accountsOf(
         select from invitations i
         where i.org_id = m.org_id and i.accepted_by = m.user_id and i.email in ${given}
       )
+    )
+    and not exists (
+      select from provisioned_people o
+      where o.org_id = m.org_id and o.user_id = m.user_id and o.id <> ${id} and o.active and o.deleted_at is null
     )
     order by m.user_id
     for update of m`)

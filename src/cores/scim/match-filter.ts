@@ -9,20 +9,12 @@ type Value = Readonly<Record<string, FilterValue>>
 
 /** Of the value of an attribute with several; a name that it does not have holds for nothing. */
 export function matchesFilter(filter: Filter, value: Value): boolean {
-  switch (filter.op) {
-    case 'and':
-      return filter.of.every((one) => matchesFilter(one, value))
-    case 'or':
-      return filter.of.some((one) => matchesFilter(one, value))
-    case 'not':
-      return !matchesFilter(filter.of, value)
-    case 'has':
-      return false
-    case 'pr':
-      return (value[filter.attribute] ?? null) !== null
-    default:
-      return compares(filter.op, value[filter.attribute] ?? null, filter.value)
-  }
+  if (filter.op === 'and') return filter.of.every((one) => matchesFilter(one, value))
+  if (filter.op === 'or') return filter.of.some((one) => matchesFilter(one, value))
+  if (filter.op === 'not') return !matchesFilter(filter.of, value)
+  if (filter.op === 'has') return false
+  const own = Object.hasOwn(value, filter.attribute) ? value[filter.attribute]! : null
+  return filter.op === 'pr' ? own !== null : compares(filter.op, own, filter.value)
 }
 
 function compares(op: Comparison, left: FilterValue, right: FilterValue): boolean {
@@ -63,28 +55,21 @@ export type Columns = Readonly<Record<string, Column>>
 const unknown = () => new ScimError('invalidFilter', 'The filter asks for something that is not there')
 
 export function conditionOf(filter: Filter, columns: Columns, within = ''): SQL {
-  switch (filter.op) {
-    case 'and':
-      return and(...filter.of.map((one) => conditionOf(one, columns, within)))!
-    case 'or':
-      return or(...filter.of.map((one) => conditionOf(one, columns, within)))!
-    case 'not':
-      // Where something is missing, nothing is known: then it does not hold.
-      return not(sql`coalesce(${conditionOf(filter.of, columns, within)}, false)`)
-    case 'has':
-      if (within !== '') throw unknown()
-      return conditionOf(filter.of, columns, `${filter.attribute}.`)
-    case 'pr': {
-      const column = columns[within + filter.attribute]
-      if (!column || column.is === 'member') throw unknown()
-      return sql`${column.as} is not null`
-    }
-    default: {
-      const column = columns[within + filter.attribute]
-      if (!column) throw unknown()
-      return comparisonOf(column, filter.op, filter.value)
-    }
+  if (filter.op === 'and') return and(...filter.of.map((one) => conditionOf(one, columns, within)))!
+  if (filter.op === 'or') return or(...filter.of.map((one) => conditionOf(one, columns, within)))!
+  // Where something is missing, nothing is known: then it does not hold.
+  if (filter.op === 'not') return not(sql`coalesce(${conditionOf(filter.of, columns, within)}, false)`)
+  if (filter.op === 'has') {
+    if (within !== '') throw unknown()
+    return conditionOf(filter.of, columns, `${filter.attribute}.`)
   }
+  const name = within + filter.attribute
+  // Not `constructor`, which every object has.
+  const column = Object.hasOwn(columns, name) ? columns[name] : undefined
+  if (!column) throw unknown()
+  if (filter.op !== 'pr') return comparisonOf(column, filter.op, filter.value)
+  if (column.is === 'member') throw unknown()
+  return sql`${column.as} is not null`
 }
 
 const ORDERS: Partial<Record<Comparison, SQL>> = { gt: sql`>`, ge: sql`>=`, lt: sql`<`, le: sql`<=` }
@@ -104,18 +89,11 @@ function comparisonOf(column: Column, op: Comparison, value: FilterValue): SQL {
   const text = column.is === 'text' ? value.toLowerCase() : value
   const order = ORDERS[op]
   if (order) return sql`${column.as} ${order} ${text}`
-  switch (op) {
-    case 'eq':
-      return sql`${column.as} = ${text}`
-    case 'ne':
-      return sql`${column.as} is distinct from ${text}`
-    case 'co':
-      return sql`position(${text} in ${column.as}) > 0`
-    case 'sw':
-      return sql`starts_with(${column.as}, ${text})`
-    default:
-      return sql`right(${column.as}, length(${text})) = ${text}`
-  }
+  if (op === 'eq') return sql`${column.as} = ${text}`
+  if (op === 'ne') return sql`${column.as} is distinct from ${text}`
+  if (op === 'co') return sql`position(${text} in ${column.as}) > 0`
+  if (op === 'sw') return sql`starts_with(${column.as}, ${text})`
+  return sql`right(${column.as}, length(${text})) = ${text}`
 }
 
 function timeComparison(column: SQL, op: Comparison, value: string): SQL {

@@ -74,19 +74,12 @@ const { filter: anyFilter } = fc.letrec<{ filter: Filter }>((tie) => ({
 }))
 
 function written(filter: Filter): string {
-  switch (filter.op) {
-    case 'and':
-    case 'or':
-      return filter.of.map((one) => `(${written(one)})`).join(` ${filter.op} `)
-    case 'not':
-      return `not (${written(filter.of)})`
-    case 'has':
-      return `${filter.attribute}[${written(filter.of)}]`
-    case 'pr':
-      return `${filter.attribute} pr`
-    default:
-      return `${filter.attribute} ${filter.op.toUpperCase()} ${JSON.stringify(filter.value)}`
-  }
+  if (filter.op === 'and' || filter.op === 'or')
+    return filter.of.map((one) => `(${written(one)})`).join(` ${filter.op} `)
+  if (filter.op === 'not') return `not (${written(filter.of)})`
+  if (filter.op === 'has') return `${filter.attribute}[${written(filter.of)}]`
+  if (filter.op === 'pr') return `${filter.attribute} pr`
+  return `${filter.attribute} ${filter.op.toUpperCase()} ${JSON.stringify(filter.value)}`
 }
 
 describe('a filter', () => {

@@ -21,10 +21,10 @@ export const showScim: Verb<'showScim', ScimDeps> = read(async ({ db, clock, org
   return {
     base_url: baseUrl(issuer),
     domains: await listDomains(db, orgId),
-    providers: providers.map(({ name, title, issuerOf }) => ({
-      name,
-      title,
-      issuer: issuerOf(undefined) ?? null,
+    providers: providers.map((provider) => ({
+      name: provider.name,
+      title: provider.title,
+      issuer: provider.issuerOf(undefined) ?? null,
     })),
     bearer: bearer ? presentBearer(bearer, clock()) : null,
     people: { active, waiting, inactive: all - active },
