@@ -85,6 +85,7 @@ const details = (appUrl: URL, proposal: ProposalDetails) => ({
   requested_by: proposal.requested_by?.name ?? null,
   decided: proposal.decided,
   deployment_id: proposal.deployment_id,
+  ...(proposal.pull_request && { pull_request: proposal.pull_request }),
   undone: proposal.undone,
   decision: proposal.decision,
   rationale: proposal.rationale && truncate(proposal.rationale, RATIONALE_CHARACTERS),

@@ -40,7 +40,7 @@ const Token = field(Secret, {
   },
 })
 
-export const Remote = z.object({
+const Remote = z.object({
   host: z.enum(GIT_HOSTS),
   url: z.string(),
   excess: z

@@ -153,6 +153,13 @@ const findingOf = async (id: string) => {
     .where(and(eq(findings.orgId, org!.id), eq(findings.appId, appId), eq(findings.fingerprint, fingerprint)))
   return row?.state
 }
+/** It was done, and nobody wrote it down. */
+const dyingAfter =
+  <Given extends unknown[]>(work: (...given: Given) => Promise<unknown>) =>
+  async (...given: Given): Promise<never> => {
+    await work(...given)
+    throw new Error('killed')
+  }
 const refusal = (call: Promise<unknown>) =>
   call.then(
     () => expect.fail('it was not refused'),
@@ -513,6 +520,20 @@ describe('a remote', () => {
     // Whoever has it died: it is another's once the lease is over, and what the dead one says then does not count.
     await system.db.update(pullRequests).set({ leaseUntil: sql`clock_timestamp() - interval '1 second'` })
     expect(await claimPullRequest(deps)).toBeDefined()
+  })
+
+  test('is opened once by whoever comes after one that died with the answer in its hands', async () => {
+    await start()
+    await set()
+    const { id } = await make()
+    await approve(id)
+    const dying = { ...deps, gitHosts: { ...deps.gitHosts, open: dyingAfter(deps.gitHosts.open) } }
+    await drainPullRequests(dying)
+    expect([host.requests.length, (await show(id)).pull_request?.state]).toEqual([1, 'opening'])
+    expect(await work()).toBe(0)
+    await system.db.update(pullRequests).set({ leaseUntil: sql`clock_timestamp() - interval '1 second'` })
+    expect(await work()).toBe(1)
+    expect([host.requests.length, (await show(id)).pull_request?.number]).toEqual([1, 1])
   })
 
   test('keeps its revisions, and its proposals say what they are in every list', async () => {

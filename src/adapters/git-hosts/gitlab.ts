@@ -52,8 +52,8 @@ export function gitlab(send: GuardedPost, remote: RemoteAccess): HostDriver {
         permissions?.project_access?.access_level ?? 0,
         permissions?.group_access?.access_level ?? 0,
       )
-      // Every token may ask about itself.
-      const { scopes } = await api.get('/personal_access_tokens/self', OwnToken)
+      // Every token may ask about itself; before 15.5 none could, and then what it may is seen when it is used.
+      const { scopes } = (await api.find('/personal_access_tokens/self', OwnToken)) ?? { scopes: ['api'] }
       const missing: RightName[] = []
       if (level < DEVELOPER) missing.push('developer_role')
       if (!scopes.includes('api')) missing.push('api_scope')

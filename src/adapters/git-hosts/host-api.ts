@@ -116,7 +116,10 @@ function parse(text: string | undefined): unknown {
 
 /** Names and hashes go back into addresses: nothing else does. */
 export const Sha = z.string().regex(/^[0-9a-f]{40,64}$/)
-export const Branch = z.string().min(1).max(250)
+export const Branch = z
+  .string()
+  .max(250)
+  .regex(/^(?!\.{1,2}(?:\/|$))(?!.*\/\.{1,2}(?:\/|$))[^\s\p{C}]+$/u)
 export const Number_ = z.int().min(1).max(2_147_483_647)
 
 export const segments = (path: string): string => path.split('/').map(encodeURIComponent).join('/')

@@ -159,14 +159,14 @@ describe('approve', () => {
       const { ctx, calls, err, out, paged } = clientOf({ terminal: true, stdin: 'n\n', hasPager })
       await expect(approveProposal(ctx, { args, options: {} })).rejects.toThrow('Canceled')
       expect(hasPager ? paged[0] : err()).toContain('\u001b[32m+count\u001b[0m')
-      expect(err()).toContain(`Approve ${PROPOSAL_ID} of shop? It becomes the head, and is deployed.`)
+      expect(err()).toContain(`Approve ${PROPOSAL_ID} of shop? It becomes the head, and is deployed; or a pull request`)
       expect(out()).toBe('')
       expect(calls.map(([name]) => name)).toEqual(['showProposal'])
     },
   )
 
   test.each([
-    ['failed', 'It is deployed again, or becomes stale'],
+    ['failed', 'It is deployed or opened again, or becomes stale'],
     ['stale', 'It is applied to the new source'],
   ] as const)('a retry of one that %s says what that does', async (state, what) => {
     const decision = {

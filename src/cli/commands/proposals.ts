@@ -62,10 +62,11 @@ const QUESTIONS: Readonly<Record<ProposalAction, string>> = {
 }
 
 function consequenceOf(action: ProposalAction, { state }: Proposal): string {
-  if (action === 'approve') return 'It becomes the head, and is deployed.'
+  if (action === 'approve')
+    return 'It becomes the head, and is deployed; or a pull request, where the app has a git remote.'
   if (action === 'deny') return 'The agent does not propose it again until the source has changed there.'
   return state === 'failed'
-    ? 'It is deployed again, or becomes stale if the source has changed since.'
+    ? 'It is deployed or opened again, or becomes stale if the source has changed since.'
     : 'It is applied to the new source, and is then to be decided again.'
 }
 
@@ -90,6 +91,9 @@ async function decide(
   )
   const decided = await send({ ...path, diff_sha256: proposal.diff_sha256 })
   printAnswer(ctx, declared('apps proposals list'), decided)
+  if (action !== 'deny' && decided.pull_request?.state === 'opening') {
+    ctx.info(`A pull request is being opened: svc apps proposals show ${decided.app} ${decided.id}`)
+  }
   if (action !== 'deny' && decided.deployment_id !== null) {
     ctx.info(`Follow it with: svc apps deployments output ${decided.app} ${decided.deployment_id} --follow`)
   }
@@ -123,6 +127,11 @@ function headText(proposal: Details): string {
     'you may': cellOf('decision.can:granted', proposal),
     decided: decided && `${decided.approved ? 'approved' : 'denied'} by ${deciderOf(decided)}, ${decided.at}`,
     deployment: proposal.deployment_id,
+    'pull request':
+      proposal.pull_request &&
+      [proposal.pull_request.state, proposal.pull_request.code, proposal.pull_request.url]
+        .filter(Boolean)
+        .join(' '),
     undone: proposal.undone,
   }
   const lists: [title: string, lines: readonly string[]][] = [

@@ -99,7 +99,8 @@ describe('the git remote', () => {
     const fill = async (url: string) =>
       (await shop.admin.open((await shop.admin.open(shop.tab)).link('git remote')))
         .form('Save remote')
-        .submit({ host: 'gitea', url, token: 'secret-of-the-host' })
+        .with({ host: 'gitea', url, token: 'secret-of-the-host' })
+        .submit()
     const refused = await fill('git@git.test:acme/shop')
     expect(refused.text).toContain('must be the address of a repository')
     expect(refused.html).not.toContain('secret-of-the-host')
