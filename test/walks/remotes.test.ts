@@ -513,7 +513,7 @@ describe('a remote', () => {
     await system.db.insert(pullRequests).values(neighbor)
     const first = await claimPullRequest(deps)
     const claimed = [first, await claimPullRequest(deps), await claimPullRequest(deps)]
-    expect(claimed.map((one) => one?.orgId).toSorted()).toEqual([org!.id, org!.id, other!.id].toSorted())
+    expect(new Set(claimed.map((one) => one?.orgId))).toEqual(new Set([org!.id, other!.id]))
     // The second turn was the neighbour's.
     expect(claimed[1]?.orgId).not.toBe(first?.orgId)
     expect(await claimPullRequest(deps)).toBeUndefined()

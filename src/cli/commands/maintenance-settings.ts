@@ -1,6 +1,6 @@
 /** `svc apps maintenance settings`: shows those of the organization, and changes what is given. */
-import { PROTECTED_CLASS_NAMES } from '../../contracts/protected-classes.ts'
 import type { Input, Output } from '../../contracts/operations.ts'
+import type { ProtectedClass } from '../../contracts/protected-classes.ts'
 import type { CommandContext } from '../command-context.ts'
 import type { CommandInput, Run } from '../command.ts'
 import { countFrom, enabledOf, isSet, listOption, textOption } from '../options.ts'
@@ -29,9 +29,7 @@ function changeOf(input: CommandInput): Omit<Input<'updateMaintenanceSettings'>,
     cooldown_hours: numberOf(input, 'cooldown'),
     token_allowance: numberOf(input, 'tokens'),
     protected_paths: listOf(input, 'protect', 'no-protect'),
-    allowed_classes: listOf(input, 'allow', 'no-allow') as
-      | (typeof PROTECTED_CLASS_NAMES)[number][]
-      | undefined,
+    allowed_classes: listOf(input, 'allow', 'no-allow') as ProtectedClass[] | undefined,
   }
   return {
     ...enabledOf(input),

@@ -159,7 +159,9 @@ describe('approve', () => {
       const { ctx, calls, err, out, paged } = clientOf({ terminal: true, stdin: 'n\n', hasPager })
       await expect(approveProposal(ctx, { args, options: {} })).rejects.toThrow('Canceled')
       expect(hasPager ? paged[0] : err()).toContain('\u001b[32m+count\u001b[0m')
-      expect(err()).toContain(`Approve ${PROPOSAL_ID} of shop? It becomes the head, and is deployed; or a pull request`)
+      expect(err()).toContain(
+        `Approve ${PROPOSAL_ID} of shop? It becomes the head, and is deployed; or a pull request`,
+      )
       expect(out()).toBe('')
       expect(calls.map(([name]) => name)).toEqual(['showProposal'])
     },

@@ -49,16 +49,16 @@ export type RemoteCheck =
 
 export type GitHosts = {
   /** Whether the token may do what is needed there. Changes nothing. */
-  check(remote: RemoteAccess): Promise<RemoteCheck>
+  readonly check: (remote: RemoteAccess) => Promise<RemoteCheck>
   /** Opens it, or finds the one that an earlier attempt has opened. */
-  open(
+  readonly open: (
     remote: RemoteAccess,
     proposed: ProposedBranch,
-  ): Promise<{ readonly kind: 'opened'; readonly number: number; readonly url: string } | Failed>
-  look(
+  ) => Promise<{ readonly kind: 'opened'; readonly number: number; readonly url: string } | Failed>
+  readonly look: (
     remote: RemoteAccess,
     number: number,
-  ): Promise<{ readonly kind: 'seen'; readonly state: 'open' | 'merged' | 'closed' } | Failed>
+  ) => Promise<{ readonly kind: 'seen'; readonly state: 'open' | 'merged' | 'closed' } | Failed>
 }
 
 export type WithGitHosts = { readonly gitHosts: GitHosts }
