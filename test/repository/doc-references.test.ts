@@ -7,6 +7,7 @@ import { SETTINGS } from '../../src/boot/config.ts'
 import { COMMAND_VARIABLES } from '../../src/cli/runner/start-command.ts'
 import { DEPLOYMENT_CODES } from '../../src/contracts/deployment-states.ts'
 import { ERRORS } from '../../src/contracts/errors.ts'
+import { PULL_REQUEST_CODES } from '../../src/contracts/git-hosts.ts'
 import { DECISION_REASONS } from '../../src/contracts/proposal-decisions.ts'
 import { brokenReferences } from './doc-references.ts'
 import { PIPELINE_RUN_CODES } from '../../src/contracts/pipeline-states.ts'
@@ -59,6 +60,7 @@ const world: World = {
     ...OF_GLIBC,
     ...settingsInTemplates(),
     ...Object.keys(DEPLOYMENT_CODES),
+    ...Object.keys(PULL_REQUEST_CODES),
     ...Object.keys(DECISION_REASONS),
     ...COMMAND_VARIABLES,
     ...declared,

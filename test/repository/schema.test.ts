@@ -66,7 +66,7 @@ test('a table of no kind, a unique key without org_id and a foreign key across a
   let found: string[] = []
   const rollBack = new Error('nothing of this stays')
   const planted = (await testDatabase()).sql.transaction(async (tx) => {
-    await tx.query(`truncate apps, tickets;
+    await tx.query(`truncate apps, app_remotes, tickets;
       create table stray (id text);
       alter table apps add constraint planted unique (alias);
       create unique index planted_part on tickets (title) where status = 'open';
