@@ -1,6 +1,10 @@
 /** Row access: who sees which rows over every path, and that a hidden row is as if it were not there. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type * as z from 'zod'
+import { eq } from '../../db/drizzle.ts'
+import { activity, auditLog, evals } from '../../db/schema.ts'
 import type { Call } from '../../src/client/http-client.ts'
+import { listActivity } from '../../src/contracts/activity.ts'
 import {
   fetchSearchResult,
   listDataSources,
@@ -10,7 +14,8 @@ import {
   searchDataSources,
   showDataSource,
 } from '../../src/contracts/data-sources.ts'
-import { showConnectionString } from '../../src/contracts/databases.ts'
+import { removeDatabase, showConnectionString } from '../../src/contracts/databases.ts'
+import { askEval, listEvals, setThreshold, startEval } from '../../src/contracts/evals.ts'
 import {
   addGroupMember,
   createGroup,
@@ -28,6 +33,7 @@ import {
   insertSource,
   makeSource,
   startWithDatabases,
+  type Source,
   type SystemWithDatabases,
 } from '../support/data-sources.ts'
 import { makeMember, makeOrganization, type Org, type Person } from '../support/make.ts'
@@ -303,6 +309,170 @@ describe('the access column', () => {
     await expect(idsFor(org.owner.call, source_id)).rejects.toMatchObject({
       code: 'INVALID_SEARCH_CONFIGURATION',
     })
+  })
+})
+
+describe('evals', () => {
+  const SECRETS = `create table secrets (id text, title text, seen_by text, embedding vector(3));
+    insert into secrets values ('open', 'Open', 'everyone', '[1,0,0]'), ('closed', 'Closed', 'role:owner', '[1,0.1,0]'),
+      ('side', 'Aside', 'everyone', '[0,1,0]')`
+  const configuration = { ...configurationOf([entry('secrets')]), access_column: 'seen_by' }
+  const startOf = (call: Call, source_id: string, questions: number) =>
+    call(startEval, { source_id, questions })
+  const wanting = (...expect: string[]) => ({ question: '[1,0,0] the golden words', expect })
+  let secrets: Source
+  beforeAll(async () => {
+    secrets = await makeSource(org, { name: 'secrets', sql: SECRETS, configuration })
+  })
+
+  test('questions are asked part by part, as whoever asks, and only their numbers are kept', async () => {
+    const source_id = secrets.sourceId
+    const begun = await startOf(org.owner.call, source_id, 4)
+    expect(begun).toMatchObject({ asked: 0, questions: 4, rows: 3, recall_at_5: null, finished_at: null })
+    const first = await org.owner.call(askEval, {
+      source_id,
+      eval_id: begun.id,
+      from: 0,
+      questions: [wanting('open'), wanting('closed', 'nowhere')],
+    })
+    expect(first.eval).toMatchObject({ asked: 2, recall_at_5: 0.75, mrr: 0.75, finished_at: null })
+    expect(first.answers).toMatchObject([
+      { rank: 1, missing: [], hits: [{ id: 'open', title: 'Open', target: 'secrets' }, {}, {}] },
+      { rank: 2, missing: ['nowhere'] },
+    ])
+    expect((await org.owner.call(listEvals, { source_id })).evals).toEqual([])
+    const last = await org.owner.call(askEval, {
+      source_id,
+      eval_id: begun.id,
+      from: 2,
+      questions: [wanting(), wanting('side')],
+    })
+    // Nothing answers the third, so that it counts in neither.
+    expect(last.eval).toMatchObject({ asked: 4, recall_at_5: 0.8333, mrr: 0.6111, changes: [] })
+    expect((await org.owner.call(listEvals, { source_id })).evals).toEqual([last.eval])
+
+    // A row that is hidden from whoever asks is as unknown as one that is not there.
+    const theirs = await startOf(as(developer!), source_id, 2)
+    const { answers } = await as(developer!)(askEval, {
+      source_id,
+      eval_id: theirs.id,
+      from: 0,
+      questions: [wanting('closed'), wanting('nowhere')],
+    })
+    const [hidden, unknown] = answers
+    expect(JSON.stringify(hidden).replaceAll('closed', 'nowhere')).toBe(JSON.stringify(unknown))
+    expect(hidden!.hits.map(({ id }) => id)).toEqual(['open', 'side'])
+
+    const [kept] = await system.db.select().from(evals).where(eq(evals.id, begun.id))
+    expect(JSON.stringify(kept)).not.toMatch(/golden|closed|nowhere|Open/)
+    for (const lines of [
+      JSON.stringify(await system.db.select().from(activity).where(eq(activity.orgId, org.id))),
+      JSON.stringify(await system.db.select().from(auditLog).where(eq(auditLog.orgId, org.id))),
+      system.logLines.join(),
+    ]) {
+      expect(lines).not.toContain('golden words')
+    }
+    const { activity: calls } = await org.owner.call(listActivity, { type: 'data_source', source: source_id })
+    expect(calls).toHaveLength(3)
+  })
+
+  test('what does not follow is refused, and what is somebody else’s does not exist', async () => {
+    const source_id = secrets.sourceId
+    const { id: eval_id } = await startOf(org.owner.call, source_id, 2)
+    const at = (from: number, count = 1, call = org.owner.call) =>
+      call(askEval, {
+        source_id,
+        eval_id,
+        from,
+        questions: Array.from({ length: count }, () => wanting('open')),
+      })
+    await expect(at(1)).rejects.toMatchObject({ code: 'CONFLICT' })
+    await expect(at(0, 3)).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
+    for (const call of [as(developer!), other.owner.call]) {
+      await expect(at(0, 1, call)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    }
+    const filtered = { ...wanting('open'), filters: { color: 'red' } }
+    await expect(
+      org.owner.call(askEval, { source_id, eval_id, from: 0, questions: [filtered] }),
+    ).rejects.toMatchObject({ code: 'FILTER_NOT_ALLOWED', message: expect.stringMatching(/^Question 1: /) })
+    // At once, one of both.
+    const both = await Promise.allSettled([at(0), at(0)])
+    expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+    await org.owner.call(saveSearchConfiguration, { source_id, ...configuration })
+    await expect(at(1)).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringContaining('changed'),
+    })
+    // Another one takes its place.
+    await startOf(org.owner.call, source_id, 1)
+    await expect(at(1)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    for (const refused of [
+      startOf(other.owner.call, source_id, 1),
+      other.owner.call(listEvals, { source_id }),
+      other.owner.call(setThreshold, { source_id, eval_id: null }),
+    ]) {
+      await expect(refused).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    }
+    await expect(startOf(as(viewer!), source_id, 1)).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    await expect(as(viewer!)(listEvals, { source_id })).rejects.toMatchObject({ code: 'FORBIDDEN' })
+  })
+
+  test('a threshold from an eval marks answers as weak, until the table is searched in another way', async () => {
+    const source_id = secrets.sourceId
+    const evaluate = async (questions: z.input<typeof askEval.input>['questions']) => {
+      const { id: eval_id } = await startOf(org.owner.call, source_id, questions.length)
+      return (await org.owner.call(askEval, { source_id, eval_id, from: 0, questions })).eval
+    }
+    const few = await evaluate([wanting('open')])
+    await expect(org.owner.call(setThreshold, { source_id, eval_id: few.id })).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: 'A threshold needs at least 5 questions whose answer was found',
+    })
+    const { id: eval_id } = await evaluate([
+      ...Array.from({ length: 5 }, () => wanting('open')),
+      { question: '[0,0,1] nothing', expect: [] },
+    ])
+    const asked = async (query: string) => {
+      const question = { source_id, query }
+      const { weak } = await org.owner.call(queryDataSource, question)
+      const found = await org.owner.call(searchDataSources, { query, sources: [source_id] })
+      expect(found.weak).toBe(weak)
+      return weak
+    }
+    expect(await asked('[0,0,1]')).toBeUndefined()
+    const { thresholds } = await as(developer!)(setThreshold, { source_id, eval_id })
+    expect(thresholds).toEqual([{ target: 'secrets', score: 1, applies: true }])
+    expect(await org.owner.call(listEvals, { source_id, limit: 1 })).toMatchObject({
+      thresholds,
+      threshold_eval_id: eval_id,
+      changes_since: [],
+    })
+    expect([await asked('[0,0,1]'), await asked('[1,0,0]')]).toEqual([true, undefined])
+    const l2 = configurationOf([entry('secrets', { distance_metric: 'l2' })])
+    await org.owner.call(saveSearchConfiguration, { source_id, ...l2, access_column: 'seen_by' })
+    expect(await asked('[0,0,1]')).toBeUndefined()
+    const changed = await org.owner.call(listEvals, { source_id })
+    expect(changed.thresholds).toMatchObject([{ applies: false }])
+    expect(changed.changes_since).toMatchObject([{ what: 'configuration' }])
+    await expect(org.owner.call(setThreshold, { source_id, eval_id })).rejects.toMatchObject({
+      code: 'CONFLICT',
+    })
+    await inDatabase(
+      org,
+      secrets.name,
+      (sql) => sql`insert into secrets values ('new', 'New', 'everyone', '[1,1,1]')`,
+    )
+    expect((await evaluate([wanting('open')])).changes.map(({ what }) => what)).toEqual([
+      'configuration',
+      'rows',
+    ])
+    expect(await org.owner.call(setThreshold, { source_id, eval_id: null })).toEqual({ thresholds: [] })
+  })
+
+  test('its evals go with a source', async () => {
+    const { name } = secrets
+    await org.owner.call(removeDatabase, { name, confirm: name })
+    expect(await system.db.select().from(evals).where(eq(evals.sourceId, secrets.id))).toEqual([])
   })
 })
 
