@@ -18,6 +18,7 @@ const WITHOUT_WORD = {
   wlb: 'a service account that is bound to an app',
   chr: 'a run of a check',
   crd: 'a credential of a machine agent',
+  evl: 'an eval of a data source, in its row',
   grp: 'a group of members, in the row of member',
   idc: 'a client that an organization made for its identity provider',
   idl: 'who a subject of an identity provider is',
