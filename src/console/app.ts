@@ -26,6 +26,7 @@ import { appServiceAccountRoutes } from './pages/apps/app-service-accounts.ts'
 import { appTokenRoutes } from './pages/apps/app-tokens.ts'
 import { appListRoutes } from './pages/apps/apps.ts'
 import { auditRoutes } from './pages/audit/audit.ts'
+import { trailStreamRoutes } from './pages/audit/trail-streams.ts'
 import { chatAccountRoutes } from './pages/profile/chat-account.ts'
 import { connectIntegrationRoutes } from './pages/integrations/connect-integration.ts'
 import { connectRoutes } from './pages/connect/connect.ts'
@@ -142,6 +143,7 @@ const ROUTES = [
   providerPeopleRoutes,
   providerRefusalRoutes,
   auditRoutes,
+  trailStreamRoutes,
   integrationListRoutes,
   connectIntegrationRoutes,
   integrationRoutes,

@@ -100,7 +100,16 @@ const NAVIGATION: readonly Group[] = [
         ],
       },
       { href: '/console/deliveries', label: 'Deliveries', icon: 'ledger', for: 'admin' },
-      { href: '/console/audit', label: 'Audit trail', icon: 'list', for: 'admin' },
+      {
+        href: '/console/audit',
+        label: 'Audit trail',
+        icon: 'list',
+        for: 'admin',
+        tabs: [
+          { href: '/console/audit', label: 'Audit trail', for: 'admin' },
+          { href: '/console/audit/streams', label: 'Streams', for: 'owner' },
+        ],
+      },
     ],
   },
 ]

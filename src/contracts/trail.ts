@@ -134,19 +134,31 @@ export const createTrailStream = creating({
   closedToCliSessions: true,
   input: z.object({
     kind: field(z.enum(TRAIL_STREAM_KINDS).describe('A webhook is signed with its address, as integrations are.'), {
+      label: 'Kind',
       client: 'webhook or otlp',
     }),
     url: field(z.string().min(1).max(2_048).describe('Stored encrypted and never shown again.'), {
+      label: 'URL',
       client: 'Address of the webhook, or of the collector with its path (/v1/logs)',
     }),
-    authorization: z
-      .string()
-      .regex(/^[\x21-\x7e][\x20-\x7e]{0,999}$/, 'must be the value of a header')
-      .optional()
-      .describe('Sent as the header `Authorization`. Stored encrypted and never shown again.'),
+    authorization: field(
+      z
+        .string()
+        .regex(/^[\x21-\x7e][\x20-\x7e]{0,999}$/, 'must be the value of a header')
+        .optional()
+        .describe('Sent as the header `Authorization`. Stored encrypted and never shown again.'),
+      { label: 'Authorization header', hint: 'If the receiver asks for one.', isSecret: true, maxLength: 1_000 },
+    ),
   }),
   output: TrailStream,
   errors: ['CONFLICT'],
+  command: {
+    path: 'audit streams add',
+    summary: 'Send the trail to a webhook or a collector of OTLP logs (owner, with an API token)',
+    arguments: ['kind', 'url'],
+    table: STREAM_TABLE,
+    examples: ['svc audit streams add webhook https://siem.example.com/svc'],
+  },
   http: { method: 'post', path: '/api/v1/audit/streams', success: 201 },
 })
 

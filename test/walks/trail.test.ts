@@ -24,6 +24,7 @@ import { readEvents } from '../../src/cores/trail/stream-trail.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
 import { trailVerifier, type TrailReport } from '../../src/cli/trail/verify-trail.ts'
 import { dataKeys } from '../../src/trust/data-key.ts'
+import { openConsole } from '../support/console.ts'
 import { newDatabase, type TestDatabase } from '../support/database.ts'
 import { makeMember, makeOrganization } from '../support/make.ts'
 import { OPERATOR_TOKEN, START_MS, startSystem, type TestSystem } from '../support/system.ts'
@@ -210,6 +211,22 @@ describe('through the API', () => {
     expect(logs.headers).toEqual({ authorization: 'Bearer x' })
     const { resourceLogs } = JSON.parse(logs.body) as { resourceLogs: { scopeLogs: { logRecords: unknown[] }[] }[] }
     expect(resourceLogs[0]!.scopeLogs[0]!.logRecords.length).toBeGreaterThan(3)
+  })
+
+  test('owners add and remove streams in the console, and nobody else sees them', async () => {
+    const org = await makeOrganization(system)
+    const admin = await openConsole(system, await makeMember(system, org, 'admin'))
+    expect((await admin.open('/console/audit/streams')).status).toBe(403)
+    const owner = await openConsole(system, org.owner)
+    const empty = await owner.open('/console/audit/streams')
+    expect(empty.text).toContain('No streams yet')
+    const filled = empty.form('Add').with({ kind: 'otlp', url: 'https://logs.example.com/v1/logs?key=hidden' })
+    const added = await filled.submit()
+    expect(added.text).toContain('logs.example.com')
+    expect(added.html).not.toContain('key=hidden')
+    expect((await org.owner.call(listTrailStreams, {})).trail_streams).toMatchObject([{ kind: 'otlp', sent_to: 0 }])
+    const removed = await added.form('Remove').submit()
+    expect(removed.text).toContain('No streams yet')
   })
 
   const rotate = () => system.as({ token: OPERATOR_TOKEN })(rotateTrailKey, {})

@@ -147,7 +147,8 @@ const places = (): [path: string, side: string, crumbs: string, tab: string][] =
     ['/console/subscriptions/new', 'Integrations', 'Organization settings Subscriptions', ''],
     ['/console/deliveries', 'Deliveries', 'Organization settings', ''],
     [`/console/deliveries/${ids.delivery}`, 'Deliveries', 'Organization settings Deliveries', ''],
-    ['/console/audit', 'Audit trail', 'Organization settings', ''],
+    ['/console/audit', 'Audit trail', 'Organization settings', 'Audit trail'],
+    ['/console/audit/streams', 'Audit trail', 'Organization settings', 'Streams'],
   ]
 }
 
