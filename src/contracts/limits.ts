@@ -161,7 +161,7 @@ export const EVAL_HITS = { searched: 10, recall: 5 }
 /** Questions whose answer was found, without which a threshold would be a guess. */
 export const THRESHOLD_QUESTIONS_MIN = 5
 /** Of an organization. */
-export const TRAIL_STREAMS_MAX = 10
+export const TRAIL_STREAMS_MAX = 20
 /** Of an organization, and members of each. */
 export const GROUPS_MAX = 1_000
 export const GROUP_MEMBERS_MAX = 5_000

@@ -74,6 +74,7 @@ import {
 } from '../../src/contracts/subscriptions.ts'
 import { createTicket, listTickets } from '../../src/contracts/tickets.ts'
 import { createApiToken, listApiTokens } from '../../src/contracts/tokens.ts'
+import { createTrailStream, listTrailStreams } from '../../src/contracts/trail.ts'
 import { bindServiceAccount, listServiceAccounts } from '../../src/contracts/workloads.ts'
 import { fakeCluster } from '../support/fake-cluster.ts'
 import { fakeChecks } from '../support/fake-integrations.ts'
@@ -251,6 +252,14 @@ const LISTS: Record<string, List> = {
     page: async (org, at) => {
       const { grants, next_cursor } = await org.owner.call(listGrants, at)
       return { ids: grants.map(({ id }) => id), next_cursor }
+    },
+  },
+  listTrailStreams: {
+    add: (org) =>
+      org.owner.call(createTrailStream, { kind: 'webhook', url: `https://siem.example.com/${unique('path')}` }),
+    page: async (org, at) => {
+      const { trail_streams, next_cursor } = await org.owner.call(listTrailStreams, at)
+      return { ids: trail_streams.map(({ id }) => id), next_cursor }
     },
   },
   listGroups: {

@@ -49,6 +49,7 @@ import * as subscriptions from '../../src/contracts/subscriptions.ts'
 import { elevateSupportSession, endSupportSession, startSupportSession } from '../../src/contracts/support.ts'
 import { changeTicketStatus, createTicket, replyToTicket } from '../../src/contracts/tickets.ts'
 import { createApiToken, revokeApiToken, rotateApiToken } from '../../src/contracts/tokens.ts'
+import * as trail from '../../src/contracts/trail.ts'
 import * as workloads from '../../src/contracts/workloads.ts'
 import { expireDeployments } from '../../src/cores/deployments/index.ts'
 import { unsubscribeToken } from '../../src/cores/notifications/subscriptions/unsubscribe-token.ts'
@@ -422,6 +423,13 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
       await here.byOwner(scim.setGroupRole, { ...here.group, role: 'none' })
     },
     revokeScimBearer: () => here.byOwner(scim.revokeScimBearer, {}),
+    createTrailStream: () =>
+      here.byOwner(trail.createTrailStream, { kind: 'webhook', url: 'https://siem.example.com/in' }),
+    removeTrailStream: async () => {
+      const url = 'https://siem.example.com/v1/logs'
+      const { id: stream_id } = await here.byOwner(trail.createTrailStream, { kind: 'otlp', url })
+      await here.byOwner(trail.removeTrailStream, { stream_id })
+    },
     createGroup: () => here.byOwner(groups.createGroup, { name: unique('group') }),
     renameGroup: () => here.byOwner(groups.renameGroup, { ...here.group, name: unique('group') }),
     addGroupMember: () =>
@@ -682,6 +690,7 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
     createEmbeddings: 'counts tokens, each organization its own: test/walks/loads.test.ts',
     setOauthClientActive: 'is the operator’s, for all organizations',
     evictRegistration: 'is the operator’s, for all organizations',
+    rotateTrailKey: 'is the operator’s, for all organizations',
     updateProfile: 'is seen in every organization of the person, and told in each',
   }
 

@@ -43,7 +43,9 @@ export async function sendTrail(deps: SendTrailDeps): Promise<boolean> {
   const now = clock()
   if (page.events.length === 0) {
     const { epoch: afterEpoch, row: afterRow } = page.next
-    await lease.release(db, isHeld, { afterEpoch, afterRow, nextAt: new Date(now.getTime() + REST_MS) })
+    // Where retention has deleted rows, it goes on behind them at once.
+    const restMs = afterRow === stream.afterRow ? REST_MS : 0
+    await lease.release(db, isHeld, { afterEpoch, afterRow, nextAt: new Date(now.getTime() + restMs) })
     return true
   }
   const outcome = await send(deps, stream, page)
