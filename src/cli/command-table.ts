@@ -102,7 +102,15 @@ function mergeCommand(declared: Command | undefined, own: HandWritten): Command 
 
 function allCommands(): Command[] {
   const commands = new Map(OPERATION_COMMANDS.map((command) => [command.path, command]))
-  for (const rows of [SESSION_ROWS, DATABASE_ROWS, SKILL_ROWS, AGENT_ROWS, APP_ROWS, AUDIT_ROWS, NOTIFICATION_ROWS]) {
+  for (const rows of [
+    SESSION_ROWS,
+    DATABASE_ROWS,
+    SKILL_ROWS,
+    AGENT_ROWS,
+    APP_ROWS,
+    AUDIT_ROWS,
+    NOTIFICATION_ROWS,
+  ]) {
     for (const row of rows) commands.set(row.path, mergeCommand(commands.get(row.path), row))
   }
   const ranked = [...commands.values()].map((command) => [rankOf(command.path), command] as const)

@@ -75,7 +75,10 @@ export type SignedSeal = {
   /** The database went back: what was sealed after the seal before this one is lost. */
   readonly break?: { readonly after: string }
   /** Activity of before is deleted. `partly`: seals with later rows, each with how many of its rows are from before. */
-  readonly removed?: { readonly activity_before: string; readonly partly: readonly (readonly [number, number])[] }
+  readonly removed?: {
+    readonly activity_before: string
+    readonly partly: readonly (readonly [number, number])[]
+  }
 }
 
 export type TrailKey = {
@@ -112,7 +115,11 @@ export function rootOf(sha256: Sha256, leaves: Uint8Array): Uint8Array {
 }
 
 export const sealedText = (signed: string): string => `svc trail seal\n${signed}`
-export const endorsedText = ({ id, public_key, created_at }: Omit<TrailKey, 'endorsed_by' | 'endorsement'>): string =>
+export const endorsedText = ({
+  id,
+  public_key,
+  created_at,
+}: Omit<TrailKey, 'endorsed_by' | 'endorsement'>): string =>
   `svc trail key\n${JSON.stringify({ id, public_key, created_at })}`
 
 /** Lines of an export, each a JSON object. */

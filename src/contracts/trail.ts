@@ -27,7 +27,8 @@ export const showTrailKeys = reading({
 
 export const rotateTrailKey = creating({
   name: 'rotateTrailKey',
-  summary: 'Sign the trail with a new key from now on. The one before signs it, and goes on verifying what it has signed.',
+  summary:
+    'Sign the trail with a new key from now on. The one before signs it, and goes on verifying what it has signed.',
   service: 'api-gateway',
   input: Nothing,
   output: Key,
@@ -41,7 +42,13 @@ export const exportTrail = reading({
     'Export the trail with its proofs as NDJSON, oldest first: some seals at a time. The last line of a page names the next one, or is the end.',
   service: 'api-gateway',
   input: z.object({
-    after: z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).default(0).describe('`next` of the page before.'),
+    after: z.coerce
+      .number()
+      .int()
+      .min(0)
+      .max(Number.MAX_SAFE_INTEGER)
+      .default(0)
+      .describe('`next` of the page before.'),
   }),
   output: z.object({ body: z.instanceof(Uint8Array) }),
   access: 'admin',
@@ -106,7 +113,9 @@ export const streamTrail = reading({
     events: z.array(OcsfEvent),
     seals: z
       .array(z.object({ signed: z.string(), signature: z.string() }))
-      .describe('The signed roots of these events. Keep them: they show whether an export is of the same trail.'),
+      .describe(
+        'The signed roots of these events. Keep them: they show whether an export is of the same trail.',
+      ),
     next: z.string().describe('Pass it as `after`. The same as before while there is nothing new.'),
   }),
   access: 'admin',
@@ -130,13 +139,17 @@ const STREAM_TABLE = 'STREAM=id, kind, host, SENT TO=sent_to, sent_at, failures,
 export const createTrailStream = creating({
   ...streams,
   name: 'createTrailStream',
-  summary: 'Send the sealed trail to a signed webhook, or as OTLP logs to a collector, from the beginning on.',
+  summary:
+    'Send the sealed trail to a signed webhook, or as OTLP logs to a collector, from the beginning on.',
   closedToCliSessions: true,
   input: z.object({
-    kind: field(z.enum(TRAIL_STREAM_KINDS).describe('A webhook is signed with its address, as integrations are.'), {
-      label: 'Kind',
-      client: 'webhook or otlp',
-    }),
+    kind: field(
+      z.enum(TRAIL_STREAM_KINDS).describe('A webhook is signed with its address, as integrations are.'),
+      {
+        label: 'Kind',
+        client: 'webhook or otlp',
+      },
+    ),
     url: field(z.string().min(1).max(2_048).describe('Stored encrypted and never shown again.'), {
       label: 'URL',
       client: 'Address of the webhook, or of the collector with its path (/v1/logs)',
@@ -147,7 +160,12 @@ export const createTrailStream = creating({
         .regex(/^[\x21-\x7e][\x20-\x7e]{0,999}$/, 'must be the value of a header')
         .optional()
         .describe('Sent as the header `Authorization`. Stored encrypted and never shown again.'),
-      { label: 'Authorization header', hint: 'If the receiver asks for one.', isSecret: true, maxLength: 1_000 },
+      {
+        label: 'Authorization header',
+        hint: 'If the receiver asks for one.',
+        isSecret: true,
+        maxLength: 1_000,
+      },
     ),
   }),
   output: TrailStream,

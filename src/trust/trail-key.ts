@@ -41,4 +41,5 @@ function openKey(sealer: Sealer, { id, sealed }: StoredTrailKey): KeyObject | un
   }
 }
 
-const signText = (key: KeyObject, text: string): string => sign(null, Buffer.from(text), key).toString('base64url')
+const signText = (key: KeyObject, text: string): string =>
+  sign(null, Buffer.from(text), key).toString('base64url')

@@ -50,7 +50,12 @@ export const jobTable = (deps: JobDeps): readonly Job[] => [
     leaseSeconds: HOUR,
     run: (stopping) => keepMonths(deps, stopping),
   },
-  { name: 'sweep activity', everySeconds: DAY, leaseSeconds: HOUR, run: (stopping) => sweepActivity(deps, stopping) },
+  {
+    name: 'sweep activity',
+    everySeconds: DAY,
+    leaseSeconds: HOUR,
+    run: (stopping) => sweepActivity(deps, stopping),
+  },
   { name: 'sweep deliveries', everySeconds: DAY, leaseSeconds: HOUR, run: () => sweepDeliveries(deps) },
   { name: 'sweep token pools', everySeconds: DAY, leaseSeconds: HOUR, run: () => sweepTokenPools(deps) },
   {

@@ -826,7 +826,10 @@ const DEEDS: Record<AuditAction, Act> = {
     return { by: admin, subject: sourceId }
   },
   'trail_stream.created': async (as) => {
-    await as(org.owner)(createTrailStream, { kind: 'webhook', url: `https://siem.example.com/${unique('path')}` })
+    await as(org.owner)(createTrailStream, {
+      kind: 'webhook',
+      url: `https://siem.example.com/${unique('path')}`,
+    })
     return { by: org.owner, subject: 'webhook at siem.example.com' }
   },
   'trail_stream.removed': async (as) => {

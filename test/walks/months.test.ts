@@ -119,7 +119,8 @@ describe.runIf(isServer)('on a server', () => {
       await database.db
         .insert(activity)
         .values([call(orgId, at('2026-03-10')), call(orgId, at('2026-04-10')), call(orgId, at('2024-01-01'))])
-    const sweep = (day: string) => sweepActivity({ ...sealing, db: database.db, clock: () => at(day), activityDays: 30 })
+    const sweep = (day: string) =>
+      sweepActivity({ ...sealing, db: database.db, clock: () => at(day), activityDays: 30 })
     await sweep('2026-04-29')
     for (const orgId of ['org_b', 'org_c'])
       expect(await placesOf('activity', orgId)).toEqual(['202603', '202604'])
@@ -131,7 +132,8 @@ describe.runIf(isServer)('on a server', () => {
   })
 
   test('while somebody reads for long, as a backup does, months are neither made nor dropped, and nobody waits', async () => {
-    const sweep = () => sweepActivity({ ...sealing, db: database.db, clock: () => at('2026-09-15'), activityDays: 30 })
+    const sweep = () =>
+      sweepActivity({ ...sealing, db: database.db, clock: () => at('2026-09-15'), activityDays: 30 })
     const names = async () => [...(await namesOf('activity')), ...(await namesOf('attempts'))]
     const before = await names()
     expect(before).toContain('202604')

@@ -256,7 +256,10 @@ const LISTS: Record<string, List> = {
   },
   listTrailStreams: {
     add: (org) =>
-      org.owner.call(createTrailStream, { kind: 'webhook', url: `https://siem.example.com/${unique('path')}` }),
+      org.owner.call(createTrailStream, {
+        kind: 'webhook',
+        url: `https://siem.example.com/${unique('path')}`,
+      }),
     page: async (org, at) => {
       const { trail_streams, next_cursor } = await org.owner.call(listTrailStreams, at)
       return { ids: trail_streams.map(({ id }) => id), next_cursor }

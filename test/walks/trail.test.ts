@@ -19,7 +19,12 @@ import { sweepActivity } from '../../src/cores/activity/index.ts'
 import { newTimeline, updateTimeline, wentBack } from '../../src/cores/endings/timeline.ts'
 import type { ChannelPorts, Outcome } from '../../src/cores/notifications/index.ts'
 import { recordAudit } from '../../src/cores/record-audit.ts'
-import { exportTrail as exportVerb, sealTrail, sendTrail, type SealDeps } from '../../src/cores/trail/index.ts'
+import {
+  exportTrail as exportVerb,
+  sealTrail,
+  sendTrail,
+  type SealDeps,
+} from '../../src/cores/trail/index.ts'
 import { readEvents } from '../../src/cores/trail/stream-trail.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
 import { trailVerifier, type TrailReport } from '../../src/cli/trail/verify-trail.ts'
@@ -85,7 +90,10 @@ describe('through the API', () => {
   let system: TestSystem
   beforeAll(async () => {
     const forumKey = async () => 'refused' as const
-    system = await startSystem({}, { checks: { isAllowed: async (url) => url.startsWith('https://'), forumKey } })
+    system = await startSystem(
+      {},
+      { checks: { isAllowed: async (url) => url.startsWith('https://'), forumKey } },
+    )
   })
   afterAll(() => system.stop())
 
@@ -126,7 +134,8 @@ describe('through the API', () => {
     const [org, other] = [await makeOrganization(system), await makeOrganization(system)]
     const deps = { ...system.system.gateway!, log: system.system.log }
     const fillBoth = async () => {
-      for (const { id } of [org, other]) for (let n = 0; n < 7; n++) await (n % 3 ? act(deps, id) : change(deps, id))
+      for (const { id } of [org, other])
+        for (let n = 0; n < 7; n++) await (n % 3 ? act(deps, id) : change(deps, id))
       await sealTrail(deps)
     }
     await fillBoth()
@@ -166,9 +175,15 @@ describe('through the API', () => {
     const deps = { ...system.system.gateway!, log: system.system.log }
     const url = 'https://siem.example.com/in'
     const { id: stream_id } = await org.owner.call(createTrailStream, { kind: 'webhook', url })
-    await other.owner.call(createTrailStream, { kind: 'otlp', url: `${url}/v1/logs`, authorization: 'Bearer x' })
+    await other.owner.call(createTrailStream, {
+      kind: 'otlp',
+      url: `${url}/v1/logs`,
+      authorization: 'Bearer x',
+    })
     const admin = await makeMember(system, org, 'admin')
-    await expect(admin.call(createTrailStream, { kind: 'webhook', url })).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    await expect(admin.call(createTrailStream, { kind: 'webhook', url })).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+    })
     const inside = org.owner.call(createTrailStream, { kind: 'webhook', url: 'http://10.0.0.1' })
     await expect(inside).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
     const gone = await org.owner.call(createTrailStream, { kind: 'webhook', url: `${url}/gone` })
@@ -199,17 +214,23 @@ describe('through the API', () => {
     await sealTrail(deps)
     await sendAll()
     const own = posts.filter(({ orgId }) => orgId === org.id)
-    const bodies = own.map(({ body }) => JSON.parse(body) as { events: { metadata: { sequence: number; tenant_uid: string } }[] })
+    const bodies = own.map(
+      ({ body }) => JSON.parse(body) as { events: { metadata: { sequence: number; tenant_uid: string } }[] },
+    )
     const numbers = bodies.flatMap(({ events }) => events.map(({ metadata }) => metadata.sequence))
     expect(numbers).toEqual(numbers.map((_, n) => n + 1))
     expect(numbers.length).toBeGreaterThanOrEqual(4)
     expect(own.every(({ body, url: sentTo }) => sentTo === url && !body.includes(other.id))).toBe(true)
     const { headers, body } = own[0]!
     const mac = createHmac('sha256', createHash('sha256').update(url).digest())
-    expect(headers['X-Svc-Signature']).toBe(`v1=${mac.update(`${headers['X-Svc-Timestamp']}.${body}`).digest('hex')}`)
+    expect(headers['X-Svc-Signature']).toBe(
+      `v1=${mac.update(`${headers['X-Svc-Timestamp']}.${body}`).digest('hex')}`,
+    )
     const logs = posts.find(({ orgId }) => orgId === other.id)!
     expect(logs.headers).toEqual({ authorization: 'Bearer x' })
-    const { resourceLogs } = JSON.parse(logs.body) as { resourceLogs: { scopeLogs: { logRecords: unknown[] }[] }[] }
+    const { resourceLogs } = JSON.parse(logs.body) as {
+      resourceLogs: { scopeLogs: { logRecords: unknown[] }[] }[]
+    }
     expect(resourceLogs[0]!.scopeLogs[0]!.logRecords.length).toBeGreaterThan(3)
   })
 
@@ -220,11 +241,15 @@ describe('through the API', () => {
     const owner = await openConsole(system, org.owner)
     const empty = await owner.open('/console/audit/streams')
     expect(empty.text).toContain('No streams yet')
-    const filled = empty.form('Add').with({ kind: 'otlp', url: 'https://logs.example.com/v1/logs?key=hidden' })
+    const filled = empty
+      .form('Add')
+      .with({ kind: 'otlp', url: 'https://logs.example.com/v1/logs?key=hidden' })
     const added = await filled.submit()
     expect(added.text).toContain('logs.example.com')
     expect(added.html).not.toContain('key=hidden')
-    expect((await org.owner.call(listTrailStreams, {})).trail_streams).toMatchObject([{ kind: 'otlp', sent_to: 0 }])
+    expect((await org.owner.call(listTrailStreams, {})).trail_streams).toMatchObject([
+      { kind: 'otlp', sent_to: 0 },
+    ])
     const removed = await added.form('Remove').submit()
     expect(removed.text).toContain('No streams yet')
   })
@@ -281,9 +306,11 @@ describe('in a database of its own', () => {
         const at = rowsAt[bend.at]!
         const own = JSON.parse(lines[at]!) as { row: number; is: Record<string, unknown> }
         let isWhole = true
-        if (bend.what === 'changed') bent[at] = JSON.stringify({ ...own, is: { ...own.is, at: '2020-01-01T00:00:00.000Z' } })
+        if (bend.what === 'changed')
+          bent[at] = JSON.stringify({ ...own, is: { ...own.is, at: '2020-01-01T00:00:00.000Z' } })
         else if (bend.what === 'dropped') bent.splice(at, 1)
-        else if (bend.what === 'added') bent.splice(at, 0, JSON.stringify({ ...own, is: { ...own.is, id: 'act_new' } }))
+        else if (bend.what === 'added')
+          bent.splice(at, 0, JSON.stringify({ ...own, is: { ...own.is, id: 'act_new' } }))
         else if (bend.what === 'cut') {
           bent.length = at
           isWhole = own.row % 2 === 0
@@ -292,7 +319,8 @@ describe('in a database of its own', () => {
           bent.splice(rowsAt[bend.to]!, 0, line!)
         }
         const { problem } = verified(bent, isWhole)
-        if (bend.what === 'cut') return void expect(problem).toMatchObject({ what: 'cut', row: own.row, line: at + 1 })
+        if (bend.what === 'cut')
+          return expect(problem).toMatchObject({ what: 'cut', row: own.row, line: at + 1 })
         expect(problem?.row ?? null).toBe(firstWrong(bent))
         if (bend.what === 'moved') return
         expect(problem).toMatchObject({ what: bend.what, row: own.row })
@@ -306,17 +334,26 @@ describe('in a database of its own', () => {
     const [victim] = await database.db.execute<{ id: string }>(
       sql`select id from activity where org_id = 'org_edited' order by trail_order offset 2 limit 1`,
     )
-    await database.db.execute(sql`update activity set user_name = 'Eve' where org_id = 'org_edited' and id = ${victim!.id}`)
+    await database.db.execute(
+      sql`update activity set user_name = 'Eve' where org_id = 'org_edited' and id = ${victim!.id}`,
+    )
     const lines = await exported('org_edited')
     const { problem } = verified(lines)
     const named = lines.map((line) => JSON.parse(line) as { row?: number; is?: { id: string } })
-    expect(problem).toMatchObject({ what: 'changed', row: named.find(({ is }) => is?.id === victim!.id)!.row })
+    expect(problem).toMatchObject({
+      what: 'changed',
+      row: named.find(({ is }) => is?.id === victim!.id)!.row,
+    })
     expect(verified(await exported('org_edited_other')).problem).toBe(null)
 
     // With its hashes, too: then it is one of the rows of its seal.
-    await database.db.execute(sql`update trail_seals set leaves = overlay(leaves placing '\\x00'::bytea from 3) where org_id = 'org_edited' and number = 1`)
+    await database.db.execute(
+      sql`update trail_seals set leaves = overlay(leaves placing '\\x00'::bytea from 3) where org_id = 'org_edited' and number = 1`,
+    )
     expect(verified(await exported('org_edited')).problem).toMatchObject({ what: 'changed', row: 1 })
-    await database.db.execute(sql`update trail_seals set signed = replace(signed, '"rows":4', '"rows":3') where org_id = 'org_edited' and number = 1`)
+    await database.db.execute(
+      sql`update trail_seals set signed = replace(signed, '"rows":4', '"rows":3') where org_id = 'org_edited' and number = 1`,
+    )
     expect(verified(await exported('org_edited')).problem!.says).toContain('signature of seal 1')
     await database.db.execute(sql`delete from trail_seals where org_id = 'org_edited' and number = 1`)
     expect(verified(await exported('org_edited')).problem).toMatchObject({ what: 'dropped', row: 1 })
@@ -354,7 +391,11 @@ describe('in a database of its own', () => {
       select order_to from trail_seals where org_id = 'org_back' and number = 1)`)
     await database.db.execute(sql`delete from trail_seals where org_id like 'org_back%' and number > 1`)
     const now = deps.clock()
-    await updateTimeline(database.db, (known) => wentBack(known, { timeline: '00000002', changes: 0, now }), newTimeline(now))
+    await updateTimeline(
+      database.db,
+      (known) => wentBack(known, { timeline: '00000002', changes: 0, now }),
+      newTimeline(now),
+    )
     await sealTrail(deps)
     for (const orgId of ['org_back', 'org_back_other'])
       expect(verified(await exported(orgId))).toMatchObject({ problem: null, breaks: [{ after: '0-0' }] })
@@ -365,7 +406,10 @@ describe('in a database of its own', () => {
     const stale = { epoch: '0-0', row: 5 }
     const { events, next } = await readEvents(database.db, 'org_back', { after: stale, limit: 10 })
     expect(events.map(({ metadata }) => metadata.sequence)).toEqual([4, 5])
-    expect(await readEvents(database.db, 'org_back', { after: next, limit: 10 })).toMatchObject({ events: [], next })
+    expect(await readEvents(database.db, 'org_back', { after: next, limit: 10 })).toMatchObject({
+      events: [],
+      next,
+    })
     // The two do not pass for one another.
     const mixed = [...after.slice(0, -3), ...before.slice(-3)]
     expect(verified(mixed).problem).not.toBe(null)
@@ -395,7 +439,12 @@ describe('in a database of its own', () => {
     const { promise: mayCommit, resolve: commit } = Promise.withResolvers<void>()
     const { promise: isWritten, resolve: wrote } = Promise.withResolvers<void>()
     const late = withTransaction(database.db, async (tx) => {
-      await recordAudit(tx, deps.clock, { kind: 'user', userId: 'usr_1', userName: 'Ada', requestId: 'req_1' }, { orgId: orgs[0]!, action: 'group.created' })
+      await recordAudit(
+        tx,
+        deps.clock,
+        { kind: 'user', userId: 'usr_1', userName: 'Ada', requestId: 'req_1' },
+        { orgId: orgs[0]!, action: 'group.created' },
+      )
       wrote()
       await mayCommit
     })
@@ -424,7 +473,11 @@ describe('in a database of its own', () => {
 
 /** A second verifier, by the words of the documentation alone: the number of the first row that is wrong, or null. */
 function firstWrong(lines: readonly string[]): number | null {
-  type Read = { header?: { keys: { id: string; public_key: string }[] }; seal?: { signed: string; signature: string; leaves: string }; is?: object }
+  type Read = {
+    header?: { keys: { id: string; public_key: string }[] }
+    seal?: { signed: string; signature: string; leaves: string }
+    is?: object
+  }
   const read = lines.map((line) => JSON.parse(line) as Read)
   const keys = new Map(read[0]!.header!.keys.map(({ id, public_key }) => [id, public_key]))
   const digest = (...parts: (string | Buffer)[]) => {
@@ -442,9 +495,23 @@ function firstWrong(lines: readonly string[]): number | null {
   let next = 1
   for (const [at, { seal }] of read.entries()) {
     if (!seal) continue
-    const signed = JSON.parse(seal.signed) as { first: number; rows: number; root: string; previous: string | null; key: string }
-    const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: keys.get(signed.key)! }, format: 'jwk' })
-    const isGood = verify(null, Buffer.from(`svc trail seal\n${seal.signed}`), key, Buffer.from(seal.signature, 'base64url'))
+    const signed = JSON.parse(seal.signed) as {
+      first: number
+      rows: number
+      root: string
+      previous: string | null
+      key: string
+    }
+    const key = createPublicKey({
+      key: { kty: 'OKP', crv: 'Ed25519', x: keys.get(signed.key)! },
+      format: 'jwk',
+    })
+    const isGood = verify(
+      null,
+      Buffer.from(`svc trail seal\n${seal.signed}`),
+      key,
+      Buffer.from(seal.signature, 'base64url'),
+    )
     if (!isGood || signed.previous !== previous || signed.first !== next) return next
     const hashes = Buffer.from(seal.leaves, 'base64')
     const sealed = Array.from({ length: signed.rows }, (_, n) => hashes.subarray(n * 32, n * 32 + 32))
@@ -452,7 +519,9 @@ function firstWrong(lines: readonly string[]): number | null {
     let end = at + 1
     while (read[end]?.is) end++
     const here = read.slice(at + 1, end).map(({ is }) => digest(Buffer.of(0), JSON.stringify(is)))
-    const wrong = Array.from({ length: Math.max(here.length, sealed.length) }, (_, n) => n).find((n) => !here[n] || !sealed[n]?.equals(here[n]))
+    const wrong = Array.from({ length: Math.max(here.length, sealed.length) }, (_, n) => n).find(
+      (n) => !here[n] || !sealed[n]?.equals(here[n]),
+    )
     if (wrong !== undefined) return signed.first + wrong
     previous = digest(seal.signed).toString('hex')
     next = signed.first + signed.rows

@@ -5,7 +5,10 @@ import type { Clock } from '../../cores/dependencies.ts'
 import type { TrailRoots } from '../../cores/trail/index.ts'
 
 /** Rejects, by the name of the setting, where the folder cannot be written to: that is tried. */
-export async function openRootsFolder(folder: string, { clock }: { readonly clock: Clock }): Promise<TrailRoots> {
+export async function openRootsFolder(
+  folder: string,
+  { clock }: { readonly clock: Clock },
+): Promise<TrailRoots> {
   const append = async (text: string): Promise<void> => {
     const file = await open(join(folder, `trail-${clock().toISOString().slice(0, 7)}.ndjson`), 'a', 0o600)
     try {

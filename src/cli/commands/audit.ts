@@ -50,9 +50,14 @@ export const verifyTrail: Run = async (ctx, input) => {
   const key = textOption(input, 'key')
   const report = await verifyFile(file)
   const isTrusted = key === undefined || report.keys[0]?.id === key
-  ctx.print({ ...report, ...(key !== undefined && { trusted: isTrusted }) }, { text: textOf(report, isTrusted) })
+  ctx.print(
+    { ...report, ...(key !== undefined && { trusted: isTrusted }) },
+    { text: textOf(report, isTrusted) },
+  )
   printKeys(ctx, report, key)
-  return report.problem === null && isTrusted && report.keys.every(({ vouched }) => vouched) ? 0 : FOUND_FAILED
+  return report.problem === null && isTrusted && report.keys.every(({ vouched }) => vouched)
+    ? 0
+    : FOUND_FAILED
 }
 
 export async function verifyFile(file: string): Promise<TrailReport> {
@@ -92,7 +97,9 @@ function textOf({ problem, head, rows, deleted, unsealed, breaks }: TrailReport,
       ? `Signed head: row ${head.row} of epoch ${sanitizeLine(head.epoch)}, seal ${head.seal}, at ${sanitizeLine(head.sealed_at)}.`
       : 'Signed head: none.',
     ...(deleted > 0 ? [`Deleted by retention, as signed: ${deleted} rows.`] : []),
-    ...breaks.map(({ row, epoch }) => `Before row ${row} the database went back (epoch ${sanitizeLine(epoch)}).`),
+    ...breaks.map(
+      ({ row, epoch }) => `Before row ${row} the database went back (epoch ${sanitizeLine(epoch)}).`,
+    ),
     ...(unsealed > 0 ? [`Not sealed yet, so not proven: ${unsealed} rows.`] : []),
   ]
   return lines.map((line) => `${line}\n`).join('')
@@ -102,5 +109,7 @@ function printKeys(ctx: CommandContext, { keys }: TrailReport, key: string | und
   for (const { id, vouched } of keys)
     if (!vouched) ctx.info(`Key ${sanitizeLine(id)} is not signed by the key before it.`)
   if (key === undefined && keys[0])
-    ctx.info(`First key: ${sanitizeLine(keys[0].id)}. Compare it with /.well-known/svc-trail.json of your instance.`)
+    ctx.info(
+      `First key: ${sanitizeLine(keys[0].id)}. Compare it with /.well-known/svc-trail.json of your instance.`,
+    )
 }

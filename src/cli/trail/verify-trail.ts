@@ -30,7 +30,13 @@ export type TrailReport = {
   readonly problem: TrailProblem | null
   readonly org: string | null
   /** The last seal whose signature holds. */
-  readonly head: { readonly seal: number; readonly epoch: string; readonly row: number; readonly sealed_at: string; readonly key: string } | null
+  readonly head: {
+    readonly seal: number
+    readonly epoch: string
+    readonly row: number
+    readonly sealed_at: string
+    readonly key: string
+  } | null
   readonly seals: number
   readonly rows: number
   /** Rows that retention has deleted, as signed. */
@@ -45,9 +51,19 @@ export type TrailReport = {
 const sha256 = (bytes: Uint8Array): Uint8Array => hash('sha256', bytes, 'buffer')
 
 type Line = { readonly row: number; readonly is: TrailRow; readonly line: number }
-type OpenSeal = { readonly signed: SignedSeal; readonly leaves: Buffer; readonly line: number; readonly rows: Line[] }
+type OpenSeal = {
+  readonly signed: SignedSeal
+  readonly leaves: Buffer
+  readonly line: number
+  readonly rows: Line[]
+}
 /** Rows that are missing: whether retention deleted them is known at the end. */
-type Gap = { readonly signed: SignedSeal; readonly problem: TrailProblem; readonly missing: number; readonly present: readonly string[] }
+type Gap = {
+  readonly signed: SignedSeal
+  readonly problem: TrailProblem
+  readonly missing: number
+  readonly present: readonly string[]
+}
 
 export function trailVerifier() {
   let header: ExportHeader | undefined
@@ -67,7 +83,8 @@ export function trailVerifier() {
 
   function take(text: string): void {
     line++
-    if (isEnded) return void found({ what: 'added', row: lastRow() + 1, says: 'there are lines behind the end' })
+    if (isEnded)
+      return void found({ what: 'added', row: lastRow() + 1, says: 'there are lines behind the end' })
     let read: Record<string, unknown>
     try {
       read = JSON.parse(text) as Record<string, unknown>
@@ -90,7 +107,8 @@ export function trailVerifier() {
     else if ('row' in read) {
       const is = read['is'] as TrailRow
       if (typeof is !== 'object' || is === null) throw new Error('no row')
-      if (!open) return void found({ what: 'added', row: lastRow() + 1, says: 'a row stands before the first seal' })
+      if (!open)
+        return void found({ what: 'added', row: lastRow() + 1, says: 'a row stands before the first seal' })
       open.rows.push({ row: Number(read['row']), is, line })
       rows++
     } else if ('unsealed' in read) unsealed++
@@ -99,7 +117,11 @@ export function trailVerifier() {
       isEnded = true
       const end = read['end'] as { seals: number; unsealed: number }
       if (end.seals !== (before?.signed.number ?? 0))
-        found({ what: 'dropped', row: lastRow() + 1, says: `the export ends with seal ${end.seals}, which is not here` })
+        found({
+          what: 'dropped',
+          row: lastRow() + 1,
+          says: `the export ends with seal ${end.seals}, which is not here`,
+        })
     } else throw new Error('unknown')
   }
 
@@ -110,8 +132,11 @@ export function trailVerifier() {
     const expected = (before?.signed.number ?? 0) + 1
     const row = lastRow() + 1
     const key = keys.get(signed.key)
-    const isSigned = key !== undefined && verify(null, Buffer.from(sealedText(text)), key.key, Buffer.from(signature, 'base64url'))
-    if (!isSigned) found({ what: 'changed', row, says: `the signature of seal ${signed.number} does not hold` })
+    const isSigned =
+      key !== undefined &&
+      verify(null, Buffer.from(sealedText(text)), key.key, Buffer.from(signature, 'base64url'))
+    if (!isSigned)
+      found({ what: 'changed', row, says: `the signature of seal ${signed.number} does not hold` })
     else if (signed.org !== header?.org)
       found({ what: 'added', row, says: `seal ${signed.number} belongs to another organization` })
     else if (signed.number > expected)
@@ -121,18 +146,32 @@ export function trailVerifier() {
         says: `seals ${expected} to ${signed.number - 1} are missing, with rows ${row} to ${signed.first - 1}`,
       })
     else if (signed.number < expected)
-      found({ what: 'moved', row: signed.first, says: `seal ${signed.number} stands behind seal ${expected - 1}` })
+      found({
+        what: 'moved',
+        row: signed.first,
+        says: `seal ${signed.number} stands behind seal ${expected - 1}`,
+      })
     else if (signed.previous !== (before?.digest ?? null) || signed.first !== row)
       found({ what: 'changed', row, says: `seal ${signed.number} does not follow the seal before it` })
     else if (before && signed.epoch !== before.signed.epoch && signed.break?.after !== before.signed.epoch)
       found({ what: 'changed', row, says: `seal ${signed.number} is of another epoch, and says of no break` })
     else if (key.place < lastKey)
-      found({ what: 'changed', row, says: `seal ${signed.number} is signed with a key that was replaced before` })
+      found({
+        what: 'changed',
+        row,
+        says: `seal ${signed.number} is signed with a key that was replaced before`,
+      })
     if (isSigned) {
       lastKey = Math.max(lastKey, key.place)
       if (signed.break) breaks.push({ row: signed.first, after: signed.break.after, epoch: signed.epoch })
       if (signed.removed) removals.push(signed.removed)
-      head = { seal: signed.number, epoch: signed.epoch, row: signed.first + signed.rows - 1, sealed_at: signed.sealed_at, key: signed.key }
+      head = {
+        seal: signed.number,
+        epoch: signed.epoch,
+        row: signed.first + signed.rows - 1,
+        sealed_at: signed.sealed_at,
+        key: signed.key,
+      }
     }
     before = { signed, digest: Buffer.from(sha256(Buffer.from(text))).toString('hex') }
     open = { signed, leaves: Buffer.from(leaves, 'base64'), line, rows: [] }
@@ -151,13 +190,25 @@ export function trailVerifier() {
     if (areRows) {
       const wrong = lines.findIndex(({ row }, at) => row !== signed.first + at)
       if (wrong >= 0)
-        found({ what: 'moved', row: signed.first + wrong, says: `row ${signed.first + wrong} has another number` }, lines[wrong]!.line)
+        found(
+          {
+            what: 'moved',
+            row: signed.first + wrong,
+            says: `row ${signed.first + wrong} has another number`,
+          },
+          lines[wrong]!.line,
+        )
       return
     }
     const isKnown = seal.leaves.length === signed.rows * HASH_BYTES && isRoot(seal.leaves)
     // Of a seal whose rows are all deleted the hashes are deleted, too.
     if (!isKnown && seal.leaves.length === 0 && lines.length === 0)
-      return void gaps.push({ signed, missing: signed.rows, present: [], problem: droppedRow(signed, 0, seal.line) })
+      return void gaps.push({
+        signed,
+        missing: signed.rows,
+        present: [],
+        problem: droppedRow(signed, 0, seal.line),
+      })
     if (!isKnown)
       return void found(
         {
@@ -171,8 +222,13 @@ export function trailVerifier() {
   }
 
   /** Goes along both: what was sealed, and what is here. */
-  function compareRows({ signed, leaves, line: sealLine, rows: lines }: OpenSeal, hashes: readonly string[]): void {
-    const sealed = Array.from({ length: signed.rows }, (_, at) => hex(leaves.subarray(at * HASH_BYTES, (at + 1) * HASH_BYTES)))
+  function compareRows(
+    { signed, leaves, line: sealLine, rows: lines }: OpenSeal,
+    hashes: readonly string[],
+  ): void {
+    const sealed = Array.from({ length: signed.rows }, (_, at) =>
+      hex(leaves.subarray(at * HASH_BYTES, (at + 1) * HASH_BYTES)),
+    )
     const placeOf = new Map(sealed.map((leaf, at) => [leaf, at]))
     const here = new Set(hashes)
     const at = (place: number) => signed.first + place
@@ -188,17 +244,32 @@ export function trailVerifier() {
       const place = placeOf.get(leaf)
       if (place === undefined) {
         const isAdded = next >= sealed.length || here.has(sealed[next]!)
-        if (isAdded) return void settle({ what: 'added', row: at(next), says: `a row was added before row ${at(next)}` }, lineAt)
-        return void settle({ what: 'changed', row: at(next), says: `row ${at(next)} was changed` }, lineAt)
+        if (isAdded)
+          return settle(
+            { what: 'added', row: at(next), says: `a row was added before row ${at(next)}` },
+            lineAt,
+          )
+        return settle({ what: 'changed', row: at(next), says: `row ${at(next)} was changed` }, lineAt)
       }
-      if (place < next) return void settle({ what: 'added', row: at(next), says: `row ${at(place)} is here twice, or out of its place` }, lineAt)
+      if (place < next)
+        return settle(
+          { what: 'added', row: at(next), says: `row ${at(place)} is here twice, or out of its place` },
+          lineAt,
+        )
       const moved = sealed.slice(next, place).findIndex((one) => here.has(one))
       if (moved >= 0) {
         skip(next + moved, lineAt)
-        return void settle({ what: 'moved', row: at(next), says: `row ${at(next)} is not where it was sealed` }, lineAt)
+        return settle(
+          { what: 'moved', row: at(next), says: `row ${at(next)} is not where it was sealed` },
+          lineAt,
+        )
       }
       skip(place, lineAt)
-      if (row !== at(place)) return void settle({ what: 'moved', row: at(place), says: `row ${at(place)} has another number` }, lineAt)
+      if (row !== at(place))
+        return settle(
+          { what: 'moved', row: at(place), says: `row ${at(place)} has another number` },
+          lineAt,
+        )
       next = place + 1
     }
     skip(sealed.length, lines.at(-1)?.line ?? sealLine)
@@ -229,7 +300,12 @@ export function trailVerifier() {
       }
       if (!isEnded || !isWhole) {
         const to = header?.head ? `; its signed head was row ${header.head.row} at least` : ''
-        problems.push({ what: 'cut', row: wasOpen, line: line + 1, says: `the file is cut after line ${line}, before row ${wasOpen}${to}` })
+        problems.push({
+          what: 'cut',
+          row: wasOpen,
+          line: line + 1,
+          says: `the file is cut after line ${line}, before row ${wasOpen}${to}`,
+        })
       }
       return {
         problem: problems.toSorted((a, b) => a.row - b.row || a.line - b.line)[0] ?? null,
@@ -240,7 +316,10 @@ export function trailVerifier() {
         deleted,
         unsealed,
         breaks,
-        keys: (header?.keys ?? []).map((key, at, all) => ({ id: key.id, vouched: at === 0 || isVouched(key, all) })),
+        keys: (header?.keys ?? []).map((key, at, all) => ({
+          id: key.id,
+          vouched: at === 0 || isVouched(key, all),
+        })),
       }
     },
   }
@@ -256,7 +335,10 @@ const droppedRow = ({ first }: SignedSeal, at: number, line: number): TrailProbl
 })
 
 /** Rows of activity from before a signed moment: as many as were signed, those that are still here included. */
-function isDeleted({ signed, missing, present }: Gap, removals: readonly NonNullable<SignedSeal['removed']>[]): boolean {
+function isDeleted(
+  { signed, missing, present }: Gap,
+  removals: readonly NonNullable<SignedSeal['removed']>[],
+): boolean {
   return removals.some(({ activity_before: end, partly }) => {
     const isAll = signed.activity_to !== undefined && signed.activity_to < end
     const count = isAll ? signed.activity : (partly.find(([number]) => number === signed.number)?.[1] ?? 0)

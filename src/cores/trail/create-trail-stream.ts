@@ -21,7 +21,10 @@ export const createTrailStream: Verb<'createTrailStream', Deps> = writeInSteps(
       await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`trail streams of ${orgId}`}, 0))`)
       const [found] = await tx.select({ n: count() }).from(trailStreams).where(eq(trailStreams.orgId, orgId))
       if (found!.n >= TRAIL_STREAMS_MAX)
-        throw new ServiceError('CONFLICT', `An organization has at most ${TRAIL_STREAMS_MAX} streams of its trail`)
+        throw new ServiceError(
+          'CONFLICT',
+          `An organization has at most ${TRAIL_STREAMS_MAX} streams of its trail`,
+        )
       const createdAt = clock()
       const row = { orgId, id: makeId('trs', createdAt.getTime()), kind, host: new URL(url).host }
       const [stream] = await tx

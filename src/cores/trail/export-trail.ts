@@ -40,7 +40,14 @@ export const exportTrail: Verb<'exportTrail'> = read(async ({ db, clock, orgId }
   async function unsealedLines(): Promise<ExportLine[]> {
     const found = []
     for (const kind of TRAIL_KINDS)
-      found.push(await readUnsealed(db, kind, { began: state.began, after: state.sealedTo, orgId, limit: UNSEALED_MAX }))
+      found.push(
+        await readUnsealed(db, kind, {
+          began: state.began,
+          after: state.sealedTo,
+          orgId,
+          limit: UNSEALED_MAX,
+        }),
+      )
     const unsealed = inOrder(...found)
     return [
       ...unsealed.map(({ row }) => ({ unsealed: row })),

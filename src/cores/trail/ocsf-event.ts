@@ -14,7 +14,10 @@ const ACTIVITIES: readonly (readonly [RegExp, number])[] = [
   [/(changed|updated|set|renamed|rotated|narrowed|configured|described|on|off|moved|exposed|hidden)$/, 3],
 ]
 
-export function ocsfEvent(orgId: string, { number, row, epoch }: { number: number; row: TrailRow; epoch: string }): Event {
+export function ocsfEvent(
+  orgId: string,
+  { number, row, epoch }: { number: number; row: TrailRow; epoch: string },
+): Event {
   const text = (field: string) => (typeof row[field] === 'string' ? row[field] : undefined)
   const isAudit = row.kind === 'audit'
   const operation = text(isAudit ? 'action' : 'name') ?? 'unknown'
@@ -66,7 +69,15 @@ export function ocsfEvent(orgId: string, { number, row, epoch }: { number: numbe
 }
 
 /** Sizes and ids that OCSF has no field for. Digests of questions stay here. */
-const UNMAPPED = ['type', 'outcome', 'grant_id', 'hits', 'question_bytes', 'answer_bytes', 'support_session_id'] as const
+const UNMAPPED = [
+  'type',
+  'outcome',
+  'grant_id',
+  'hits',
+  'question_bytes',
+  'answer_bytes',
+  'support_session_id',
+] as const
 
 const given = <Name extends string>(name: Name, value: string | undefined): { [N in Name]?: string } =>
   (value === undefined ? {} : { [name]: value }) as { [N in Name]?: string }

@@ -21,7 +21,10 @@ export const otlpLogs = (orgId: string, { events, seals }: Page): string =>
                 timeUnixNano: `${event.time}000000`,
                 severityNumber: SEVERITY_INFO,
                 body: { stringValue: JSON.stringify(event) },
-                attributes: [text('event.name', 'svc.trail.event'), text('log.record.uid', event.metadata.uid)],
+                attributes: [
+                  text('event.name', 'svc.trail.event'),
+                  text('log.record.uid', event.metadata.uid),
+                ],
               })),
               ...seals.map((seal) => ({
                 severityNumber: SEVERITY_INFO,

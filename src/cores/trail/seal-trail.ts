@@ -81,8 +81,14 @@ function sealsOf(rows: readonly OrderedRow[], orders: { orderFrom: number; order
     const of = Object.fromEntries(
       TRAIL_KINDS.map((kind) => [kind, own.flatMap(({ row }) => (row.kind === kind ? [row] : []))]),
     ) as Record<TrailKind, OrderedRow['row'][]>
-    const ids = { audit: of.audit.map(({ id }) => id).toSorted(), activity: of.activity.map(({ id }) => id).toSorted() }
-    const activityTo = of.activity.map(({ at }) => at).toSorted().at(-1)
+    const ids = {
+      audit: of.audit.map(({ id }) => id).toSorted(),
+      activity: of.activity.map(({ id }) => id).toSorted(),
+    }
+    const activityTo = of.activity
+      .map(({ at }) => at)
+      .toSorted()
+      .at(-1)
     return {
       orgId,
       ...orders,
@@ -91,7 +97,10 @@ function sealsOf(rows: readonly OrderedRow[], orders: { orderFrom: number; order
       ...(activityTo !== undefined && { activityTo }),
       ids: {
         ...(ids.audit.length > 0 && { auditFirst: ids.audit[0]!, auditLast: ids.audit.at(-1)! }),
-        ...(ids.activity.length > 0 && { activityFirst: ids.activity[0]!, activityLast: ids.activity.at(-1)! }),
+        ...(ids.activity.length > 0 && {
+          activityFirst: ids.activity[0]!,
+          activityLast: ids.activity.at(-1)!,
+        }),
       },
     }
   })

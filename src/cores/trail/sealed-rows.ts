@@ -74,7 +74,10 @@ async function readOf(
   const withRows = seals.filter((seal) => seal[`${kind}First`] !== null)
   if (withRows.length === 0) return []
   const first = withRows.map((seal) => seal[`${kind}First`]!).toSorted()[0]!
-  const last = withRows.map((seal) => seal[`${kind}Last`]!).toSorted().at(-1)!
+  const last = withRows
+    .map((seal) => seal[`${kind}Last`]!)
+    .toSorted()
+    .at(-1)!
   return readRows(db, kind, {
     where: sql`org_id = ${orgId} and id >= ${first} and id <= ${last}
       and trail_order > ${String(withRows[0]!.orderFrom)}::bigint and trail_order <= ${String(withRows.at(-1)!.orderTo)}::bigint`,

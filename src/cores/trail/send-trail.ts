@@ -95,7 +95,9 @@ async function send(
   const { url, authorization } = openTarget(dataKeys, stream)
   const cursor = `${next.epoch}:${next.row}`
   const body =
-    stream.kind === 'otlp' ? otlpLogs(stream.orgId, { events, seals }) : JSON.stringify({ events, seals, next: cursor })
+    stream.kind === 'otlp'
+      ? otlpLogs(stream.orgId, { events, seals })
+      : JSON.stringify({ events, seals, next: cursor })
   const headers = {
     ...(authorization !== undefined && { authorization }),
     ...(stream.kind === 'webhook' && signWebhook({ url, body, id: `${stream.id}:${cursor}`, at: clock() })),

@@ -28,7 +28,9 @@ export async function settledOrder(
     open = open.filter((one) => now.has(one))
     if (!isTold && performance.now() - began > WARN_AFTER_MS) {
       isTold = true
-      log.warn('the trail is not sealed: a transaction that writes to it does not end', { transactions: open })
+      log.warn('the trail is not sealed: a transaction that writes to it does not end', {
+        transactions: open,
+      })
     }
   }
   return last!.order

@@ -45,7 +45,12 @@ export async function readEvents(
   }
 }
 
-type SealOfRow = { readonly number: number; readonly epoch: string; readonly firstRow: number; readonly rowCount: number }
+type SealOfRow = {
+  readonly number: number
+  readonly epoch: string
+  readonly firstRow: number
+  readonly rowCount: number
+}
 
 async function sealOf(db: Handle, orgId: string, row: number): Promise<SealOfRow | undefined> {
   const [seal] = await db.execute<SealOfRow>(sql`

@@ -5,10 +5,7 @@ import { sql } from '../../../db/drizzle.ts'
 import { firstIdOf } from '../../contracts/ids.ts'
 import { TRAIL_FIELDS, type TrailKind, type TrailRow } from '../../contracts/trail-format.ts'
 
-const TRAIL_TABLES = { audit: 'audit_log', activity: 'activity' } as const satisfies Record<
-  TrailKind,
-  string
->
+const TRAIL_TABLES = { audit: 'audit_log', activity: 'activity' } as const satisfies Record<TrailKind, string>
 
 export type OrderedRow = { readonly orgId: string; readonly order: number; readonly row: TrailRow }
 
@@ -45,7 +42,8 @@ export async function readRows(
   })
 }
 
-const limitOf = (limit: number | undefined): SQL => (limit === undefined ? sql`` : sql`limit ${String(limit)}::int`)
+const limitOf = (limit: number | undefined): SQL =>
+  limit === undefined ? sql`` : sql`limit ${String(limit)}::int`
 
 const isoTime = (ms: number): string => new Date(Math.round(ms)).toISOString()
 
@@ -63,7 +61,10 @@ export async function readUnsealed(
     ${orgId === undefined ? sql`` : sql`and org_id = ${orgId}`}`
   if (kind === 'audit') {
     const isInReach = sql`id >= ${firstIdOf('aud', began)}`
-    return readRows(db, kind, { where: sql`${isNext} and ${isInReach}`, ...(limit !== undefined && { limit }) })
+    return readRows(db, kind, {
+      where: sql`${isNext} and ${isInReach}`,
+      ...(limit !== undefined && { limit }),
+    })
   }
   const pending = sql`(select org_id as pending_org, id as pending_id from trail_pending where ${isNext}
     order by trail_order ${limitOf(limit)}) pending`

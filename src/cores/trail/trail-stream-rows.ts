@@ -6,10 +6,14 @@ import type { OutputOf } from '../verb.ts'
 export type TrailStreamRow = typeof trailStreams.$inferSelect
 export type TrailTarget = { readonly url: string; readonly authorization?: string | undefined }
 
-const contextOf = ({ orgId, id }: Pick<TrailStreamRow, 'orgId' | 'id'>): string => `trail-stream:${orgId}:${id}`
+const contextOf = ({ orgId, id }: Pick<TrailStreamRow, 'orgId' | 'id'>): string =>
+  `trail-stream:${orgId}:${id}`
 
-export const sealTarget = (sealer: Sealer, row: Pick<TrailStreamRow, 'orgId' | 'id'>, target: TrailTarget): string =>
-  sealer.seal(contextOf(row), JSON.stringify(target))
+export const sealTarget = (
+  sealer: Sealer,
+  row: Pick<TrailStreamRow, 'orgId' | 'id'>,
+  target: TrailTarget,
+): string => sealer.seal(contextOf(row), JSON.stringify(target))
 
 export const openTarget = (sealer: Sealer, row: TrailStreamRow): TrailTarget =>
   JSON.parse(sealer.open(contextOf(row), row.sealed)) as TrailTarget

@@ -5,7 +5,12 @@ import { HASH_BYTES, rootOf, type SignedSeal } from '../../contracts/trail-forma
 import { sha256, sha256Hex, type TrailSigner } from '../../trust/trail-key.ts'
 
 /** The last seal of an organization. */
-export type TrailHead = { readonly number: number; readonly epoch: string; readonly row: number; readonly digest: string }
+export type TrailHead = {
+  readonly number: number
+  readonly epoch: string
+  readonly row: number
+  readonly digest: string
+}
 
 export type NewSeal = {
   readonly orgId: string
@@ -15,7 +20,9 @@ export type NewSeal = {
   readonly orderTo: number
   readonly activityCount?: number
   readonly activityTo?: string
-  readonly ids?: Readonly<Partial<Record<'activityFirst' | 'activityLast' | 'auditFirst' | 'auditLast', string>>>
+  readonly ids?: Readonly<
+    Partial<Record<'activityFirst' | 'activityLast' | 'auditFirst' | 'auditLast', string>>
+  >
   readonly says?: Pick<SignedSeal, 'break' | 'removed'>
 }
 
@@ -26,7 +33,13 @@ export async function readHeads(
   tx: Pick<Transaction, 'execute'>,
   orgIds: readonly string[],
 ): Promise<Map<string, TrailHead>> {
-  const rows = await tx.execute<{ orgId: string; number: number; epoch: string; row: number; signed: string }>(sql`
+  const rows = await tx.execute<{
+    orgId: string
+    number: number
+    epoch: string
+    row: number
+    signed: string
+  }>(sql`
     select head.* from json_array_elements_text(${JSON.stringify(orgIds)}::text::json) as org(id) cross join lateral (
       select org_id as "orgId", number::float8 as number, epoch, (first_row + row_count - 1)::float8 as row, signed
       from trail_seals where org_id = org.id order by number desc limit 1) head`)

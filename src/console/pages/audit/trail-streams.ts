@@ -39,7 +39,12 @@ async function showStreams(c: PageContext, refused?: Refused) {
         String(sent_to),
         sent_at === null ? html`<span class="note">Never</span>` : time(sent_at),
         problem ?? html`<span class="note">None</span>`,
-        form(c, `${PATH}/${id}/remove`, button(html`Remove<span class="unseen"> ${host}</span>`, 'quiet'), ''),
+        form(
+          c,
+          `${PATH}/${id}/remove`,
+          button(html`Remove<span class="unseen"> ${host}</span>`, 'quiet'),
+          '',
+        ),
       ]),
       empty: emptyState('No streams yet', 'Programs can also read the trail from the API.'),
     })}
@@ -61,4 +66,6 @@ function idFrom(c: PageContext): string {
 }
 
 const remove = (c: PageContext) =>
-  actAndReturn(c, PATH, 'Stream removed.', () => sessionOf(c).call(removeTrailStream, { stream_id: idFrom(c) }))
+  actAndReturn(c, PATH, 'Stream removed.', () =>
+    sessionOf(c).call(removeTrailStream, { stream_id: idFrom(c) }),
+  )
