@@ -37,8 +37,8 @@ export async function sealTrail(deps: SealDeps, stopping?: AbortSignal): Promise
   const settled = await settledOrder(deps, stopping)
   if (settled === undefined) return 0
   let count = 0
-  while (!stopping?.aborted) {
-    const sealed = await sealNext(deps, settled)
+  for (;;) {
+    const sealed = stopping?.aborted ? undefined : await sealNext(deps, settled)
     if (sealed === undefined) break
     count += sealed
   }
@@ -112,7 +112,8 @@ async function sealBreak(deps: SealDeps, stopping: AbortSignal | undefined): Pro
   const known = (await readTrailState(db)).epoch
   if (known === undefined || known === (await readEpoch(db))) return
   let after: string | undefined = ''
-  while (after !== undefined && !stopping?.aborted) {
+  while (after !== undefined) {
+    if (stopping?.aborted) return
     const from: string = after
     after = await withTransaction(db, async (tx) => {
       const state = await lockTrailState(tx)

@@ -42,7 +42,7 @@ export async function readSeals(
       from (select * from trail_seals where org_id = ${orgId} and number >= ${String(from)}::bigint
         order by number limit ${String(SEALS_AT_ONCE)}::int) next
     ) seals where before < ${String(rows)}::float8 order by number`)
-  return found.map(({ before: _, leaves, ...seal }) => ({ ...seal, leaves: Buffer.from(leaves, 'base64') }))
+  return found.map((seal) => ({ ...seal, leaves: Buffer.from(seal.leaves, 'base64') }))
 }
 
 /** The rows of seals that follow each other, by their sequence numbers. */

@@ -12,21 +12,21 @@ const WARN_AFTER_MS = 60_000
 
 /** Undefined: it was stopped while a transaction was open. */
 export async function settledOrder(
-  { db, log }: Pick<Storage, 'db'> & Log,
+  { db, clock, log }: Storage & Log,
   stopping?: AbortSignal,
 ): Promise<number | undefined> {
   const [last] = await db.execute<{ order: number }>(
     sql`select (case when is_called then last_value else 0 end)::float8 as order from trail_order`,
   )
   let open = await readWriters(db)
-  const began = performance.now()
+  const began = clock().getTime()
   let isTold = false
   for (let pause = PAUSE_MS.first; open.length > 0; pause = Math.min(pause * 2, PAUSE_MS.most)) {
     if (stopping?.aborted) return undefined
     await sleep(pause)
     const now = new Set(await readWriters(db))
     open = open.filter((one) => now.has(one))
-    if (!isTold && performance.now() - began > WARN_AFTER_MS) {
+    if (!isTold && clock().getTime() - began > WARN_AFTER_MS) {
       isTold = true
       log.warn('the trail is not sealed: a transaction that writes to it does not end', {
         transactions: open,

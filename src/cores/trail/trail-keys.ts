@@ -20,7 +20,13 @@ async function readKeys(db: Handle): Promise<readonly StoredTrailKey[]> {
 }
 
 export const publicTrailKeys = async (db: Handle): Promise<TrailKey[]> =>
-  (await readKeys(db)).map(({ sealed: _, ...key }) => key)
+  (await readKeys(db)).map(withoutSecret)
+
+/** What others may know of it. */
+export function withoutSecret(stored: StoredTrailKey): TrailKey {
+  const { sealed: _, ...key } = stored
+  return key
+}
 
 /** Under the lock of its row. A key that cannot be opened, because DATA_KEY is another one, is followed by a new one. */
 export async function readSigner(tx: Transaction, deps: KeyDeps): Promise<TrailSigner> {
