@@ -122,7 +122,7 @@ export const KINDS: Record<Exclude<LoadType, 'text'>, Kind> = {
 }
 
 /** In the order in which they are tried. */
-export const KIND_NAMES = Object.keys(KINDS) as (keyof typeof KINDS)[]
+const KIND_NAMES = Object.keys(KINDS) as (keyof typeof KINDS)[]
 
 /** What all values of a column fit; those of an English number with commas are told apart by others. */
 export const CHECKS = {

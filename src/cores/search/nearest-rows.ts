@@ -84,11 +84,12 @@ export async function strategyFor(
       column === entry.columns[0] && operators === OPERATOR_CLASSES[entry.distance_metric],
   )
   if (!hasIndex) return 'exact'
+  const { dimensions = search.vector.length } = entry
   const budget = conditions.length === 0 ? EXACT_UNFILTERED : EXACT_FILTERED
   // -1: never counted. A table of that kind is small, or one whose index the planner cannot judge either.
-  if (tableInfo.rows >= 0 && tableInfo.rows * search.vector.length <= budget) return 'exact'
+  if (tableInfo.rows >= 0 && tableInfo.rows * dimensions <= budget) return 'exact'
   if (conditions.length === 0) return 'index'
-  return (await estimatedRows(queries, search)) * search.vector.length <= budget ? 'exact' : 'index'
+  return (await estimatedRows(queries, search)) * dimensions <= budget ? 'exact' : 'index'
 }
 
 /** The planner's own guess, from its statistics: 0.3 ms, where counting would read them all. */
