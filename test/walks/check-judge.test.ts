@@ -21,6 +21,9 @@ const call = (word: unknown) => ({ name: 'verdict', arguments: { verdict: word }
 const verdict = (word: unknown): ScriptedTurn => ({ calls: [call(word)] })
 
 /** One run against a provider that plays this turn. */
+/** Booked apart, as far as a tenth of the day goes. */
+const OUTAGE = -1
+
 async function judge(
   wire: ModelWire,
   turn: ScriptedTurn,
@@ -30,6 +33,7 @@ async function judge(
     maxTokens = 4_000,
     allowance = ALLOWANCE,
     orgId = '',
+    model = unique('model'),
   } = {},
 ) {
   const org = orgId || makeId('org', system.clock.now().getTime())
@@ -51,7 +55,7 @@ async function judge(
     {
       orgId: org,
       checkId: unique('chk'),
-      model: unique('model'),
+      model,
       question,
       maxTokens,
       tokenAllowance: allowance,
@@ -112,10 +116,10 @@ describe.each(MODEL_WIRES)('over %s', (wire) => {
     ['no word of usage', { ...verdict('pass'), tokens: null }, { result: 'pass' }, 4_000],
     ['a refused key', { status: 401 }, { result: 'error', reason: 'model_refused' }, 0],
     ['too many requests', { status: 429 }, { result: 'error', reason: 'model_unavailable' }, 0],
-    ['an error', { status: 500 }, { result: 'error', reason: 'model_unavailable' }, 4_000],
-    ['a reset', { fault: 'reset' }, { result: 'error', reason: 'model_unavailable' }, 4_000],
-    ['half an answer', { fault: 'cut off' }, { result: 'error', reason: 'model_unavailable' }, 4_000],
-    ['silence', { fault: 'silence' }, { result: 'error', reason: 'model_unavailable' }, 4_000],
+    ['an error', { status: 500 }, { result: 'error', reason: 'model_unavailable' }, OUTAGE],
+    ['a reset', { fault: 'reset' }, { result: 'error', reason: 'model_unavailable' }, OUTAGE],
+    ['half an answer', { fault: 'cut off' }, { result: 'error', reason: 'model_unavailable' }, OUTAGE],
+    ['silence', { fault: 'silence' }, { result: 'error', reason: 'model_unavailable' }, OUTAGE],
     ['a page', { fault: 'not json' }, { result: 'error', reason: 'model_answer' }, 4_000],
     [
       'an answer without content',
@@ -128,7 +132,9 @@ describe.each(MODEL_WIRES)('over %s', (wire) => {
   test.each(MISBEHAVIORS)('%s', async (_what, turn, expected, spent) => {
     const { measurement, pool, received } = await judge(wire, turn)
     expect(measurement).toMatchObject({ ...expected, detail: null })
-    expect(pool).toMatchObject({ reserved: 0, spent })
+    const booked =
+      spent === OUTAGE ? { spent: 0, outage: Math.min(4_000, ALLOWANCE / 10) } : { spent, outage: 0 }
+    expect(pool).toMatchObject({ reserved: 0, ...booked })
     // Never again by itself: each attempt is paid for.
     expect(received).toHaveLength(1)
   })
@@ -187,4 +193,15 @@ test('lines cannot end the evidence', async () => {
     evidence: [hostile],
     evidence_is_complete: true,
   })
+})
+
+test('a provider that failed twice in a row is left alone', async () => {
+  const asked = { model: unique('model'), orgId: makeId('org', system.clock.now().getTime()) }
+  const down = async () => (await judge('openai-chat', { status: 503 }, asked)).received.length
+  expect([await down(), await down(), await down()]).toEqual([1, 1, 0])
+  // Another organization has not seen it fail.
+  const other = { ...asked, orgId: makeId('org', system.clock.now().getTime()) }
+  expect((await judge('openai-chat', { status: 503 }, other)).received).toHaveLength(1)
+  system.clock.advance(31 * 60)
+  expect(await down()).toBe(1)
 })

@@ -5,6 +5,7 @@
 import type { SQL } from 'drizzle-orm'
 import type { Handle } from '../../../db/connect.ts'
 import { sql } from '../../../db/drizzle.ts'
+import { modelOutages } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import type { ModelOutcome } from '../../contracts/model-port.ts'
 import type { Storage } from '../dependencies.ts'
@@ -23,7 +24,7 @@ const time = (now: Date): SQL => sql`${now.toISOString()}::timestamptz`
 /** Columns `own` and `all`: whether the organization leaves the model alone, and whether everybody does. */
 export const outageState = ({ orgId, model, now }: AskedModel): SQL => sql`
   select coalesce(bool_or(org_id = ${orgId}), false) as own, count(*) >= ${sql.raw(String(ORGANIZATIONS))} as everybody
-  from model_outages where model = ${model} and left_alone_until > ${time(now)}`
+  from ${modelOutages} where model = ${model} and left_alone_until > ${time(now)}`
 
 /** True: whoever asks may look whether it answers again. One may, every five minutes. */
 export async function takeProbe(deps: Storage, model: string): Promise<boolean> {
@@ -47,12 +48,12 @@ export async function isLeftAlone(deps: Storage, asked: AskedModel): Promise<boo
 export function outcomeNote({ orgId, model, now }: AskedModel, outcome: ModelOutcome, condition: SQL): SQL {
   if (outcome === 'answered')
     return sql`
-      delete from model_outages where model = ${model} and ${condition} and (org_id = ${orgId} or (
-        select count(*) >= ${sql.raw(String(ORGANIZATIONS))} from model_outages
+      delete from ${modelOutages} where model = ${model} and ${condition} and (org_id = ${orgId} or (
+        select count(*) >= ${sql.raw(String(ORGANIZATIONS))} from ${modelOutages}
         where model = ${model} and left_alone_until > ${time(now)}))`
   const until = sql`${time(now)} + make_interval(mins => ${sql.raw(String(LEFT_ALONE_MINUTES))})`
   return sql`
-    insert into model_outages as o (org_id, model, failures, failed_at, left_alone_until)
+    insert into ${modelOutages} as o (org_id, model, failures, failed_at, left_alone_until)
     select ${orgId}, ${model}, 1, ${time(now)}, null where ${condition}
     on conflict (org_id, model) do update set
       failures = o.failures + 1, failed_at = excluded.failed_at,
