@@ -146,7 +146,6 @@ export const receiveRemoteCall = updating({
   ...remotes,
   access: 'anyone',
   name: 'receiveRemoteCall',
-  durability: 'local',
   summary:
     'A webhook of a git host, signed with the secret of the remote. It only makes svc look at the pull requests of the app now; nothing of its body is believed.',
   input: z.object({
