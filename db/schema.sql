@@ -119,6 +119,21 @@ CREATE TABLE app_members (
 );
 CREATE INDEX app_members_by_user ON public.app_members USING btree (org_id, user_id);
 
+CREATE TABLE app_remotes (
+  org_id text NOT NULL,
+  app_id text NOT NULL,
+  host text NOT NULL,
+  url text NOT NULL,
+  sealed_token text NOT NULL,
+  sealed_hook_secret text,
+  excess jsonb NOT NULL,
+  set_by_id text NOT NULL,
+  set_by text NOT NULL,
+  set_at timestamp with time zone NOT NULL,
+  CONSTRAINT app_remotes_org_id_app_id_apps_org_id_id_fk FOREIGN KEY (org_id, app_id) REFERENCES apps(org_id, id) ON DELETE CASCADE,
+  CONSTRAINT app_remotes_org_id_app_id_pk PRIMARY KEY (org_id, app_id)
+);
+
 CREATE TABLE app_tokens (
   org_id text NOT NULL,
   id text NOT NULL,
@@ -1307,6 +1322,7 @@ CREATE TABLE proposals (
   undone_by text,
   changed_by jsonb NOT NULL DEFAULT '[]'::jsonb,
   decision_note text,
+  renamed_files jsonb NOT NULL DEFAULT '{}'::jsonb,
   effect jsonb,
   CONSTRAINT proposals_org_id_id_pk PRIMARY KEY (org_id, id),
   CONSTRAINT proposals_state CHECK ((state = ANY (ARRAY['preparing'::text, 'ready'::text, 'approved'::text, 'deploying'::text, 'deployed'::text, 'failed'::text, 'denied'::text, 'stale'::text])))
@@ -1371,6 +1387,28 @@ CREATE TABLE provisioned_places (
   CONSTRAINT provisioned_places_org_id_organizations_id_fk FOREIGN KEY (org_id) REFERENCES organizations(id) ON DELETE CASCADE
 );
 CREATE INDEX provisioned_places_by_person ON public.provisioned_places USING btree (org_id, person_id);
+
+CREATE TABLE pull_requests (
+  org_id text NOT NULL,
+  id text NOT NULL,
+  app_id text NOT NULL,
+  ordinal integer NOT NULL,
+  state text NOT NULL,
+  code text,
+  number integer,
+  url text,
+  landed_by text,
+  requested_at timestamp with time zone NOT NULL,
+  opened_at timestamp with time zone,
+  failures integer NOT NULL DEFAULT 0,
+  looked_at timestamp with time zone,
+  next_at timestamp with time zone,
+  lease_until timestamp with time zone,
+  lease_token text,
+  CONSTRAINT pull_requests_org_id_id_pk PRIMARY KEY (org_id, id)
+);
+CREATE INDEX pull_requests_by_app ON public.pull_requests USING btree (org_id, app_id, id);
+CREATE INDEX pull_requests_due ON public.pull_requests USING btree (next_at) WHERE (next_at IS NOT NULL);
 
 CREATE TABLE question_counts (
   org_id text NOT NULL,

@@ -242,12 +242,23 @@ export const REQUESTS = {
   removeGroup: ['DELETE', '/api/v1/groups/{group_id}'],
   addGroupMember: ['PUT', '/api/v1/groups/{group_id}/members/{member_id}'],
   removeGroupMember: ['DELETE', '/api/v1/groups/{group_id}/members/{member_id}'],
+  showAppRemote: ['GET', '/api/deploy/apps/{alias}/remote'],
+  setAppRemote: ['PUT', '/api/deploy/apps/{alias}/remote'],
+  removeAppRemote: ['DELETE', '/api/deploy/apps/{alias}/remote'],
+  createRemoteSecret: ['POST', '/api/deploy/apps/{alias}/remote/secret'],
+  receiveRemoteCall: ['POST', '/api/deploy/remotes/{org_id}/{app_id}/calls', { takes: 'application/json' }],
   showScim: ['GET', '/api/v1/scim'],
   createScimBearer: ['POST', '/api/v1/scim'],
   rotateScimBearer: ['POST', '/api/v1/scim/rotate'],
   revokeScimBearer: ['DELETE', '/api/v1/scim'],
   listProvisionedGroups: ['GET', '/api/v1/scim/groups'],
   setGroupRole: ['PUT', '/api/v1/scim/groups/{group_id}/role'],
+  showTrailKeys: ['GET', '/.well-known/svc-trail.json'],
+  exportTrail: ['GET', '/api/v1/audit/export', { gives: true }],
+  streamTrail: ['GET', '/api/v1/audit/stream'],
+  createTrailStream: ['POST', '/api/v1/audit/streams'],
+  listTrailStreams: ['GET', '/api/v1/audit/streams'],
+  removeTrailStream: ['DELETE', '/api/v1/audit/streams/{stream_id}'],
 } as const satisfies { readonly [Name in OperationName]?: Request }
 
 /** `takes`: the type of a body that is not JSON. `gives`: the answer is not. */

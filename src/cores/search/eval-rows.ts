@@ -33,7 +33,9 @@ export function presentEval(row: EvalRow, source: SourceRow): z.input<typeof sta
 export type SourceState = Pick<EvalRow, 'models' | 'configuredAt' | 'rows' | 'rowsChangedAt'>
 
 export const modelsOf = ({ configuration }: SourceRow): string[] =>
-  [...new Set(configuration?.connection_config.embedding_configs.map(({ model }) => model) ?? [])].toSorted()
+  [
+    ...new Set(configuration?.connection_config.embedding_configs.flatMap(({ model }) => model ?? []) ?? []),
+  ].toSorted()
 
 /** By the version that is published, of documents; otherwise by the newest load or undo, as far back as loads are kept. */
 export async function rowsChangedAt(deps: RowsDeps, source: SourceRow): Promise<Date | null> {
