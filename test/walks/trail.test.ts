@@ -250,7 +250,7 @@ describe('through the API', () => {
     expect((await org.owner.call(listTrailStreams, {})).trail_streams).toMatchObject([
       { kind: 'otlp', sent_to: 0 },
     ])
-    const removed = await added.form('Remove').submit()
+    const removed = await added.form('Remove logs.example.com').submit()
     expect(removed.text).toContain('No streams yet')
   })
 
@@ -319,8 +319,10 @@ describe('in a database of its own', () => {
           bent.splice(rowsAt[bend.to]!, 0, line!)
         }
         const { problem } = verified(bent, isWhole)
-        if (bend.what === 'cut')
-          return expect(problem).toMatchObject({ what: 'cut', row: own.row, line: at + 1 })
+        if (bend.what === 'cut') {
+          expect(problem).toMatchObject({ what: 'cut', row: own.row, line: at + 1 })
+          return
+        }
         expect(problem?.row ?? null).toBe(firstWrong(bent))
         if (bend.what === 'moved') return
         expect(problem).toMatchObject({ what: bend.what, row: own.row })
