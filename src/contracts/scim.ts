@@ -5,7 +5,7 @@ import { Nothing, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { creating, reading, removing, updating } from './operation.ts'
 import { countedPageInput, countedPageOutput } from './paging.ts'
-import { PreviousValue, ROTATION_NOTES, rotationInput } from './rotation.ts'
+import { PreviousValue, rotationInput } from './rotation.ts'
 
 /** Where a directory sends its requests. The paths and bodies below it are those of RFC 7644. */
 export const SCIM_PATH = '/scim/v2'
@@ -62,7 +62,6 @@ export const showScim = reading({
       waiting: z.int().describe('Active, and not signed in since they were provisioned.'),
     }),
   }),
-  command: { path: 'scim', summary: 'Show how people are provisioned (owner)', examples: ['svc scim'] },
   http: { method: 'get', path },
 })
 
@@ -74,18 +73,17 @@ export const createScimBearer = creating({
     provider: field(z.string().min(1).max(40), {
       label: 'Sign-in provider',
       hint: 'Provisioned people sign in with it, and with no other one.',
-      client: 'Name of a sign-in provider, from `svc scim`',
     }),
     tenant: field(
       z
         .string()
         .trim()
         .toLowerCase()
+        .max(36)
         .regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, 'must be the ID of a tenant'),
       {
         label: 'Tenant ID',
         hint: 'Of Microsoft Entra. Others have none.',
-        client: 'Tenant ID of Microsoft Entra',
       },
     )
       .optional()
@@ -94,13 +92,6 @@ export const createScimBearer = creating({
   output: NewScimBearer,
   errors: ['CONFLICT'],
   closedToCliSessions: true,
-  command: {
-    path: 'scim create',
-    summary: 'Set up SCIM (owner)',
-    fields: 'id, provider, issuer, base_url, token',
-    notes: ['Store the bearer now: it is not shown again.'],
-    examples: ['svc scim create --provider oidc'],
-  },
   http: { method: 'post', path, success: 201 },
 })
 
@@ -112,13 +103,6 @@ export const rotateScimBearer = creating({
   output: NewScimBearer,
   errors: ['NOT_FOUND'],
   closedToCliSessions: true,
-  command: {
-    path: 'scim rotate',
-    summary: 'Give the SCIM bearer a new value; the old one works for a day, or as long as you say (owner)',
-    fields: 'id, provider, issuer, base_url, token',
-    notes: ROTATION_NOTES,
-    examples: ['svc scim rotate --overlap 48'],
-  },
   http: { method: 'post', path: `${path}/rotate` },
 })
 
@@ -132,14 +116,6 @@ export const revokeScimBearer = removing({
     waiting: z.int().describe('Provisioned people who had not signed in yet, and now come in no more.'),
   }),
   errors: ['NOT_FOUND'],
-  command: {
-    path: 'scim remove',
-    summary: 'Remove SCIM (owner)',
-    confirm: 'This revokes the SCIM bearer. People, roles and groups stay as they are.',
-    fields: 'members, waiting',
-    notes: ['People, roles and groups stay as they are. From now on you change them yourself.'],
-    examples: ['svc scim remove'],
-  },
   http: { method: 'delete', path },
 })
 
@@ -157,12 +133,6 @@ export const listProvisionedGroups = reading({
   summary: 'List the groups that the directory fills, with the roles they give.',
   input: z.object({ ...countedPageInput }),
   output: z.object({ groups: z.array(ProvisionedGroup), ...countedPageOutput }),
-  command: {
-    path: 'scim groups',
-    summary: 'List the groups that the directory fills (owner)',
-    table: 'GROUP=id, name, people, role',
-    examples: ['svc scim groups'],
-  },
   http: { method: 'get', path: `${path}/groups` },
 })
 
@@ -171,20 +141,12 @@ export const setGroupRole = updating({
   name: 'setGroupRole',
   summary: 'Set the role that a group of the directory gives. Owners keep theirs.',
   input: z.object({
-    group_id: field(Id('grp'), { client: 'grp_…, from `svc scim groups`' }),
+    group_id: Id('grp'),
     role: field(z.enum([...SCIM_ROLES, 'none']), {
       hint: 'Whoever is in several groups has the highest role.',
-      client: 'viewer, developer, admin or none',
     }),
   }),
   output: Nothing,
   errors: ['NOT_FOUND'],
-  command: {
-    path: 'scim role',
-    summary: 'Set the role that a group gives (owner)',
-    arguments: ['group_id', 'role'],
-    done: 'Set the role of {group_id} to {role}',
-    examples: ['svc scim role grp_0mwhkcyh5nlh1pqqssy5gj19q developer'],
-  },
   http: { method: 'put', path: `${path}/groups/{group_id}/role` },
 })

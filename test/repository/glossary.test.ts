@@ -32,6 +32,8 @@ const WITHOUT_WORD = {
   ref: 'an assertion that was refused',
   req: 'a request',
   rpl: 'a reply to a ticket',
+  scb: 'a SCIM bearer, in the row of member',
+  scp: 'a provisioned person, in the row of member',
   tkr: 'tokens of a language model that are set aside',
 }
 
