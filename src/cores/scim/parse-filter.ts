@@ -8,7 +8,8 @@ export type Comparison = (typeof COMPARISONS)[number]
 export type FilterValue = string | number | boolean | null
 
 export type Filter =
-  | { readonly op: 'and' | 'or'; readonly of: readonly Filter[] }
+  | { readonly op: 'and'; readonly of: readonly Filter[] }
+  | { readonly op: 'or'; readonly of: readonly Filter[] }
   | { readonly op: 'not'; readonly of: Filter }
   /** `emails[type eq "work"]`: one value for which all of it holds. */
   | { readonly op: 'has'; readonly attribute: string; readonly of: Filter }
