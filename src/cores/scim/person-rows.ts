@@ -56,7 +56,7 @@ export const attributesOf = (row: PersonRow): PersonAttributes => ({
   active: row.active,
 })
 
-export const domainOf = (email: string): string => email.slice(email.lastIndexOf('@') + 1).toLowerCase()
+const domainOf = (email: string): string => email.slice(email.lastIndexOf('@') + 1).toLowerCase()
 
 /** Whether the domain of the address is one that the operator gave the organization, at this moment. */
 export async function isOwnAddress(db: Handle, orgId: string, email: string): Promise<boolean> {

@@ -14,7 +14,7 @@ const inGroup = (groupId: string | undefined) =>
   groupId === undefined ? sql`true` : sql`pl.group_id = ${groupId}`
 
 /** The place of somebody whom the directory put there. */
-export const placeRight = (orgId: string, groupId: string, personId: string) => ({
+const placeRight = (orgId: string, groupId: string, personId: string) => ({
   id: `${groupId} ${personId}`,
   orgId,
 })

@@ -21,7 +21,7 @@ export type GroupAttributes = { readonly name: string; readonly externalId: stri
 type Fields = ReadonlyMap<string, unknown>
 
 /** Names of attributes are the same in any case. */
-export function fieldsOf(value: unknown): Fields {
+function fieldsOf(value: unknown): Fields {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new ScimError('invalidSyntax', 'An object is expected')
   return new Map(Object.entries(value).map(([name, one]) => [name.toLowerCase(), one]))
