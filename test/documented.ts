@@ -37,6 +37,7 @@ export const HOW_TRIED: Readonly<Record<string, Readonly<Record<string, How>>>> 
     'Log in': like('cli/commands'),
     'The API, psql and the console': like('cli/commands'),
     'Load a file': like('cli/commands'),
+    Evals: like('cli/commands'),
     'Sync documents': like('cli/commands'),
     Maintenance: like('cli/commands'),
   },
