@@ -94,7 +94,7 @@ const OcsfEvent = z.object({
   unmapped: z.record(z.string(), z.union([z.string(), z.number()])),
 })
 
-export const TRAIL_CURSOR = /^(\d{1,15})-([0-9a-f]{1,32}):(\d{1,15})$/
+const TRAIL_CURSOR = /^(\d{1,15})-([0-9a-f]{1,32}):(\d{1,15})$/
 
 export const streamTrail = reading({
   name: 'streamTrail',

@@ -39,7 +39,7 @@ export async function recordWidening(
   kind: NarrowedKind,
   rights: Right | readonly Right[],
 ): Promise<void> {
-  await nextVersions(tx, kind, [rights].flat() as readonly Right[])
+  await nextVersions(tx, kind, [rights].flat())
 }
 
 async function nextVersions(

@@ -266,10 +266,7 @@ export function trailVerifier() {
       }
       skip(place, lineAt)
       if (row !== at(place))
-        return settle(
-          { what: 'moved', row: at(place), says: `row ${at(place)} has another number` },
-          lineAt,
-        )
+        return settle({ what: 'moved', row: at(place), says: `row ${at(place)} has another number` }, lineAt)
       next = place + 1
     }
     skip(sealed.length, lines.at(-1)?.line ?? sealLine)

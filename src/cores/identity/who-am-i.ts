@@ -12,6 +12,10 @@ export const whoAmI: Verb<'whoAmI'> = read('principal', async ({ principal }) =>
     case 'scim_bearer':
     case 'workload':
       throw new ServiceError('UNAUTHENTICATED')
+    case 'actor':
+    case 'api_token':
+    case 'cli_session':
+    case 'user':
   }
   return {
     kind,

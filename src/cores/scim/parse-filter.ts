@@ -42,6 +42,7 @@ function reading<Result>(
 }
 
 /** A string as JSON has it, a bracket, or a word; a dot after a bracket belongs to the next word. */
+// oxlint-disable-next-line no-control-regex -- JSON allows none of them
 const TOKEN = /\s*(?:("(?:[^"\\\u0000-\u001f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*")|([()[\]])|([^\s()[\]"]+))/y
 
 type Token = { readonly kind: 'text' | 'bracket' | 'word'; readonly text: string }

@@ -61,7 +61,7 @@ async function lastLoadAt(db: Handle, { orgId, id }: SourceRow): Promise<Date | 
         sql`coalesce(${loads.plan} ->> 'dryRun', 'false') = 'false'`,
       ),
     )
-  return found?.at == null ? null : new Date(Number(found.at))
+  return found?.at == null ? null : new Date(found.at)
 }
 
 export const newestEval = async (db: Handle, source: SourceRow): Promise<EvalRow | undefined> =>

@@ -1,11 +1,5 @@
 /** What the trail core exports. */
 export { exportTrail } from './export-trail.ts'
-export { createTrailStream } from './create-trail-stream.ts'
-export { listTrailStreams } from './list-trail-streams.ts'
-export { removeTrailStream } from './remove-trail-stream.ts'
-export { rotateTrailKey } from './rotate-trail-key.ts'
 export { sealRemoval } from './seal-removal.ts'
 export { sealTrail, type SealDeps, type TrailRoots } from './seal-trail.ts'
-export { showTrailKeys } from './show-trail-keys.ts'
-export { streamTrail } from './stream-trail.ts'
 export { sendTrail, type SendTrailDeps } from './send-trail.ts'

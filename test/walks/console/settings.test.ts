@@ -72,7 +72,7 @@ const actionsOf = ({ forms }: ConsolePage): string[] =>
     .filter((path) => path !== '/console/organization' && path !== '/console/sign-out')
 
 test('SCIM: an owner sets it up, copies the bearer once, gives a group a role, rotates and removes it', async () => {
-  const { org, owner, admin, call } = await scene(mailing!)
+  const { org, owner, admin, call } = await scene(mailing)
   const page = `${MEMBERS}/scim`
   expect((await admin.open(page)).status).toBe(403)
   const without = await owner.open((await owner.open(MEMBERS)).link('SCIM'))
