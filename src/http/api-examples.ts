@@ -183,7 +183,7 @@ const NAMED: Readonly<Record<string, string>> = {
   title: 'Handbook',
   slug: 'northwind',
   query: 'How do I book a day off?',
-  url: 'https://hooks.example.com/svc',
+  url: 'https://hooks.example.com/acme/svc',
   issuer: 'https://idp.example.com',
   address: 'ops@example.com',
   pattern: 'deploy.failed',

@@ -127,11 +127,12 @@ const withoutBytes = (shape: z.ZodObject): z.ZodObject =>
 const contentOf = (types: MediaTypes) =>
   Object.fromEntries(typesOf(types).map((type) => [type, { schema: { type: 'string', format: 'binary' } }]))
 
-/** The resource: the first segment of the path that is no prefix of ours. */
+/** The resource: the first segment of the path that is no prefix of ours. `svc-trail.json`, which others look for, is the trail. */
 const tagOf = (op: Operation): string =>
   op.http.path
     .split('/')
-    .find((segment) => !['', 'api', 'v1', 'wf', 'slim', 'deploy', 'admin'].includes(segment))!
+    .find((segment) => !['', 'api', 'v1', 'wf', 'slim', 'deploy', 'admin', '.well-known'].includes(segment))!
+    .replace(/^svc-(.*)\.json$/, '$1')
 
 const IDEMPOTENCY_KEY = {
   name: 'Idempotency-Key',

@@ -828,15 +828,15 @@ const DEEDS: Record<AuditAction, Act> = {
   'trail_stream.created': async (as) => {
     await as(org.owner)(createTrailStream, {
       kind: 'webhook',
-      url: `https://siem.example.com/${unique('path')}`,
+      url: `https://siem.test/${unique('path')}`,
     })
-    return { by: org.owner, subject: 'webhook at siem.example.com' }
+    return { by: org.owner, subject: 'webhook at siem.test' }
   },
   'trail_stream.removed': async (as) => {
-    const url = `https://siem.example.com/${unique('path')}`
+    const url = `https://siem.test/${unique('path')}`
     const { id: stream_id } = await org.owner.call(createTrailStream, { kind: 'otlp', url })
     await as(org.owner)(removeTrailStream, { stream_id })
-    return { by: org.owner, subject: 'otlp at siem.example.com' }
+    return { by: org.owner, subject: 'otlp at siem.test' }
   },
   'group.created': async (as) => {
     const name = unique('group')

@@ -751,8 +751,8 @@ describe('a judge', () => {
       now: system.clock.now(),
       allowance: 100_000,
     })
-    // Twice what was said, and once in full what nobody told.
-    expect(pool).toMatchObject({ spent: 5_200, reserved: 0 })
+    // Twice what was said; and apart, because the provider failed, once in full what nobody told.
+    expect(pool).toMatchObject({ spent: 200, outage: 5_000, reserved: 0 })
   })
 
   test('turned off, it goes silent where it stood', async () => {

@@ -217,8 +217,9 @@ describe('what it may do', () => {
     const unmarked = OPERATIONS.filter((op) => isSecret(op) && op.closedToCliSessions !== true).map(
       ({ name }) => name,
     )
-    // It leads to the page of the chat service, where somebody decides who may install it there.
-    expect(unmarked).toEqual(['beginChatInstall'])
+    // The first leads to the page of the chat service, where somebody decides who may install it there; the second answers
+    // with the address of a repository.
+    expect(unmarked).toEqual(['beginChatInstall', 'setAppRemote'])
   })
 
   test('nothing that is for the console only', async () => {

@@ -424,9 +424,9 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
     },
     revokeScimBearer: () => here.byOwner(scim.revokeScimBearer, {}),
     createTrailStream: () =>
-      here.byOwner(trail.createTrailStream, { kind: 'webhook', url: 'https://siem.example.com/in' }),
+      here.byOwner(trail.createTrailStream, { kind: 'webhook', url: 'https://siem.test/in' }),
     removeTrailStream: async () => {
-      const url = 'https://siem.example.com/v1/logs'
+      const url = 'https://siem.test/v1/logs'
       const { id: stream_id } = await here.byOwner(trail.createTrailStream, { kind: 'otlp', url })
       await here.byOwner(trail.removeTrailStream, { stream_id })
     },
@@ -691,6 +691,9 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
     setOauthClientActive: 'is the operator’s, for all organizations',
     evictRegistration: 'is the operator’s, for all organizations',
     rotateTrailKey: 'is the operator’s, for all organizations',
+    startEval: 'asks a managed database: test/walks/row-access.test.ts',
+    askEval: 'asks a managed database: test/walks/row-access.test.ts',
+    setThreshold: 'needs an eval that has found enough: test/walks/row-access.test.ts',
     updateProfile: 'is seen in every organization of the person, and told in each',
   }
 
