@@ -1,6 +1,5 @@
-/** The thread: one file after the other, answered in the order in which they came. */
-import { readFileSync } from 'node:fs'
-import { parentPort } from 'node:worker_threads'
+/** The process: one file after the other, answered in the order in which they came. */
+import { readFileSync, writeFileSync } from 'node:fs'
 import type { FileProblem, ReadFile } from '../../cores/documents/read-document.ts'
 import { builtInFolder } from '../embeddings/model-folder.ts'
 import { createTokenizer, type TokenizerFile } from '../embeddings/tokenizer.ts'
@@ -10,24 +9,43 @@ import { readTable } from './read-table.ts'
 
 export type FileToRead = { readonly path: string; readonly content: Uint8Array } | TableFile
 /** `ready` comes first, so that the time of a file does not begin while this one is loaded. */
-export type FromDocumentThread =
+export type FromDocumentProcess =
   | 'ready'
   | { readonly read: ReadFile | ReadTable | FileProblem }
   | { readonly failed: true }
 
-if (!parentPort) throw new Error('This file is the thread that reads documents, not a program')
-const port = parentPort
+if (!process.send) throw new Error('This file is the process that reads documents, not a program')
+const answer = (said: FromDocumentProcess): unknown => process.send?.(said)
+
+// The server has ended, in whatever way.
+process.on('disconnect', () => process.exit())
+// A terminal and systemd tell all processes: the server decides when this one ends, or its file would be called broken.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
+// Where memory is short the system is to end this process, not the server; and no file of people is for a core dump.
+for (const [name, value] of [
+  ['oom_score_adj', '1000'],
+  ['coredump_filter', '0'],
+] as const) {
+  try {
+    writeFileSync(`/proc/self/${name}`, value)
+  } catch {
+    // Not Linux, or not allowed.
+  }
+}
+
 // Passages are measured by the built-in model, whichever is used: the others read more.
 const tokenizer = JSON.parse(readFileSync(builtInFolder().tokenizerPath, 'utf8')) as TokenizerFile
 const tokenize = createTokenizer(tokenizer, Infinity)
 const tokensOf = (text: string): number => tokenize(text).length - 2
 
-port.on('message', (file: FileToRead) => {
+process.on('message', (sent: FileToRead) => {
+  // Bytes of its own: what came is a part of the message, and a Buffer, which the reader of PDF refuses.
+  const file: FileToRead = { ...sent, content: new Uint8Array(sent.content) }
   const reading = 'path' in file ? readDocument(file.path, file.content, tokensOf) : readTable(file)
   reading.then(
-    (read) => port.postMessage({ read } satisfies FromDocumentThread),
+    (read) => answer({ read }),
     // Its message may hold parts of the file.
-    () => port.postMessage({ failed: true } satisfies FromDocumentThread),
+    () => answer({ failed: true }),
   )
 })
-port.postMessage('ready' satisfies FromDocumentThread)
+answer('ready')

@@ -1,15 +1,21 @@
-/** Reads documents, and files that become tables, in a thread that is started when it is needed, and ended when it is not or when a file is too much for it. */
-import { Worker } from 'node:worker_threads'
+/**
+ * Reads documents, and files that become tables, in a process that is started when it is needed, and ended when it is not or
+ * when a file is too much for it. Not in a thread: one large allocation there ends the whole server.
+ */
+import { fork, type ChildProcess } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { FAIR_QUEUES } from '../../contracts/fair-queues.ts'
 import type { FileProblem, ReadDocument, ReadFile } from '../../cores/documents/read-document.ts'
 import type { ReadTable, ReadTableFile } from '../../cores/loads/read-table.ts'
 import { createTurns } from '../../cores/work/turns.ts'
-import type { FileToRead, FromDocumentThread } from './document-worker.ts'
+import type { FileToRead, FromDocumentProcess } from './document-worker.ts'
 
-/** Of the thread, for one file: by the time that it has worked, not by the clock. */
+/** Of the process, for one file: by the time that it has worked, not by the clock. */
 const CPU_LIMIT_MS = 20_000
 /** A workbook is read as a whole, and may have a million rows. */
 const TABLE_CPU_LIMIT_MS = 60_000
+/** Where nobody can tell how long a process has worked: of so much of the clock one part. */
+const CLOCK_PER_CPU = 3
 /** Whoever waits for something that never comes uses no time. */
 const CLOCK_LIMIT_MS = 10 * 60_000
 const LOOK_MS = 200
@@ -17,7 +23,7 @@ const START_MS = 60_000
 const IDLE_MS = 60_000
 const HEAP_MIB = 384
 /** Of buffers, which lie outside of the heap: a small file may unpack to gigabytes. */
-const BUFFERS_MAX_BYTES = 512 * 1024 * 1024
+const BUFFERS_MIB = 512
 
 type Limits = { readonly cpuLimitMs?: number; readonly heapMib?: number }
 
@@ -27,48 +33,50 @@ export function createDocumentReader({ cpuLimitMs = CPU_LIMIT_MS, heapMib = HEAP
   close(): Promise<void>
 } {
   const turns = createTurns(FAIR_QUEUES.documents)
-  let worker: Worker | undefined
+  const memoryMaxBytes = (heapMib + BUFFERS_MIB) * 1024 * 1024
+  let running: ChildProcess | undefined
   let idle: NodeJS.Timeout | undefined
   let isClosed = false
 
   async function end(): Promise<void> {
-    const ended = worker
-    worker = undefined
+    const ended = running
+    running = undefined
     clearTimeout(idle)
-    await ended?.terminate()
+    if (ended) await kill(ended)
   }
 
-  async function start(): Promise<Worker> {
-    const thread = startWorker(heapMib)
-    worker = thread
-    thread.once('exit', () => {
-      if (worker === thread) worker = undefined
+  async function start(): Promise<ChildProcess> {
+    const child = startProcess(heapMib)
+    running = child
+    child.once('exit', () => {
+      if (running === child) running = undefined
     })
-    const said = await answerOf(thread, { wallMs: START_MS })
-    if (said === 'ready') return thread
+    const said = await answerOf(child, { wallMs: START_MS, memoryMaxBytes })
+    if (said === 'ready' && !isClosed) return child
     await end()
-    throw new Error('the thread that reads documents does not start')
+    throw new Error('the process that reads documents does not start')
   }
 
   async function read<Read extends ReadFile | ReadTable>(
     file: FileToRead,
     limitMs: number,
   ): Promise<Read | FileProblem> {
-    if (isClosed) throw new Error('the thread that reads documents was closed')
+    if (isClosed) throw new Error('the process that reads documents was closed')
     clearTimeout(idle)
-    const thread = worker ?? (await start())
-    thread.ref()
-    const answer = await answerOf(thread, { cpuLimitMs: limitMs, wallMs: CLOCK_LIMIT_MS }, () =>
-      thread.postMessage(file),
-    )
+    const child = running ?? (await start())
+    child.ref()
+    child.channel?.ref()
+    const limits = { cpuLimitMs: limitMs, wallMs: CLOCK_LIMIT_MS, memoryMaxBytes }
+    const answer = await answerOf(child, limits, file)
     if (typeof answer === 'object' && 'read' in answer) {
-      thread.unref()
+      child.unref()
+      child.channel?.unref()
       idle = setTimeout(() => void end(), IDLE_MS).unref()
       return answer.read as Read | FileProblem
     }
-    // What it left behind in the thread nobody knows.
+    // What it left behind in the process nobody knows.
     await end()
-    if (isClosed) throw new Error('the thread that reads documents was closed')
+    if (isClosed) throw new Error('the process that reads documents was closed')
     return { problem: PROBLEMS[answer === 'late' ? 'late' : typeof answer === 'object' ? 'failed' : 'lost'] }
   }
 
@@ -89,46 +97,76 @@ const PROBLEMS = {
   lost: 'It takes more memory to read than there is for one.',
 }
 
-type Answer = FromDocumentThread | 'late' | undefined
+type Answer = FromDocumentProcess | 'late' | undefined
 
-/** Undefined: the thread broke. */
+type ProcessLimits = {
+  readonly cpuLimitMs?: number
+  readonly wallMs: number
+  readonly memoryMaxBytes: number
+}
+
+/** Undefined: the process was ended, by itself for want of memory, or by the system. */
 async function answerOf(
-  thread: Worker,
-  { cpuLimitMs, wallMs }: { readonly cpuLimitMs?: number; readonly wallMs: number },
-  ask: () => void = () => {},
+  child: ChildProcess,
+  { cpuLimitMs = Infinity, wallMs, memoryMaxBytes }: ProcessLimits,
+  file?: FileToRead,
 ): Promise<Answer> {
   const answer = Promise.withResolvers<Answer>()
   const lost = () => answer.resolve(undefined)
-  const late = () => answer.resolve('late')
-  thread.once('message', answer.resolve).once('error', lost).once('exit', lost)
-  const timer = setTimeout(late, wallMs)
-  let before: NodeJS.CpuUsage | undefined
-  const look = async () => {
-    const { external_memory: buffers } = await thread.getHeapStatistics()
-    if (buffers > BUFFERS_MAX_BYTES) lost()
-    const { user, system } = await thread.cpuUsage(before)
-    if (!before) before = { user, system }
-    else if (cpuLimitMs !== undefined && (user + system) / 1000 > cpuLimitMs) late()
+  const exited = (code: number | null) => (code === null ? lost() : answer.resolve({ failed: true }))
+  child.once('message', answer.resolve).once('error', lost).once('exit', exited)
+  const [startedAt, before] = [performance.now(), usageOf(child)]
+  const look = () => {
+    const [usage, wallUsedMs] = [usageOf(child), performance.now() - startedAt]
+    const usedMs = usage && before ? usage.cpuMs - before.cpuMs : wallUsedMs / CLOCK_PER_CPU
+    if (usedMs > cpuLimitMs || wallUsedMs > wallMs) answer.resolve('late')
+    else if (usage && usage.bytes > memoryMaxBytes) lost()
   }
-  // Of a thread that has ended nothing can be asked, and nothing needs to be.
-  const looking = setInterval(() => void look().catch(() => {}), LOOK_MS)
-  ask()
+  const looking = setInterval(look, LOOK_MS)
+  // One that has ended says so by its exit.
+  if (file) child.send(file, () => {})
   const given = await answer.promise
   clearInterval(looking)
-  clearTimeout(timer)
-  thread.off('message', answer.resolve).off('error', lost).off('exit', lost)
+  child.off('message', answer.resolve).off('error', lost).off('exit', exited)
   return given
 }
 
-function startWorker(heapMib: number): Worker {
-  const worker = new Worker(new URL('./document-worker.ts', import.meta.url), {
-    resourceLimits: { maxOldGenerationSizeMb: heapMib },
+/** Linux counts time in hundredths of a second, on every processor that Node runs on. */
+const TICK_MS = 10
+
+/** From outside: a process that is busy can tell nothing. Undefined: this is not Linux, or it has ended. */
+function usageOf({ pid }: ChildProcess): { cpuMs: number; bytes: number } | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    // Behind its name, which may hold anything; see proc(5).
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    const resident = /^VmRSS:\s*(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))
+    const cpuMs = (Number(fields[11]) + Number(fields[12])) * TICK_MS
+    return Number.isFinite(cpuMs) ? { cpuMs, bytes: Number(resident?.[1] ?? 0) * 1024 } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
+  const { promise: exit, resolve } = Promise.withResolvers<void>()
+  child.once('exit', () => resolve())
+  child.ref()
+  child.kill('SIGKILL')
+  await exit
+}
+
+function startProcess(heapMib: number): ChildProcess {
+  const child = fork(new URL('./document-worker.ts', import.meta.url), [], {
+    // Of the server's own flags none.
+    execArgv: [`--max-old-space-size=${heapMib}`],
+    serialization: 'advanced',
     // What a library says about a file is nobody's log.
-    stdout: true,
-    stderr: true,
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     // Nothing of the settings is of use to it.
     env: {},
   })
-  // Without a file nobody listens, and an unheard error would end the process.
-  return worker.on('error', () => {})
+  // Without a file nobody listens, and an unheard error would end the server.
+  return child.on('error', () => {})
 }
