@@ -60,7 +60,7 @@ test(
 
 /** Of our own words; names of sheets are shown to whoever has sent them. */
 const TABLE_SENTENCES =
-  /^(It is (broken|protected|encrypted|compressed)|It has more text|It becomes too large|It takes (too long|more memory)|A formula)[\w ,:'-]*\.?( Save[\w ,-]*\.)?$/
+  /^(It is (broken|protected|encrypted|compressed)|It has more text|It has a cell with more text|It becomes too large|It takes (too long|more memory)|A formula)[\w ,:'-]*\.?( Save[\w ,-]*\.)?$/
 
 test(
   'every hostile workbook and Parquet file ends with a sentence of ours, or is read; and the next one is read as ever',

@@ -2,7 +2,7 @@
 import type { TableFormat } from '../../src/cores/loads/read-table.ts'
 import { damaged, noise } from './document-corpus.ts'
 import { makeZip } from './document-files.ts'
-import { makeParquet, makeXlsx, type Value } from './table-files.ts'
+import { makeParquet, makeParquetPage, makeXlsx, type Value } from './table-files.ts'
 
 type File = { readonly name: string; readonly format: TableFormat; readonly content: Uint8Array }
 
@@ -91,6 +91,10 @@ export function hostileTables(share = 1): File[] {
       'bomb of texts',
       makeXlsx({ S: rows }, { strings: `<sst>${'<si><t>a</t></si>'.repeat(many(16_000_000))}</sst>` }),
     ],
+    [
+      'one huge text',
+      makeXlsx({ S: rows }, { strings: `<sst><si><t>€${'a'.repeat(many(126_000_000))}</t></si></sst>` }),
+    ],
     ['bomb of styles', makeXlsx({ S: rows }, { styles: '<numFmt numFmtId="1"/>'.repeat(many(1_000_000)) })],
     [
       'endless rows',
@@ -162,6 +166,9 @@ export function hostileTables(share = 1): File[] {
       ]),
     ],
     ['a huge value', makeParquet([{ name: 'a', data: ['x'.repeat(many(60_000_000))], type: 'STRING' }])],
+    ['a page of more values than rows', makeParquetPage(many(31_000_000), { rows: 1, isList: false })],
+    ['a page of as many values as it says', makeParquetPage(many(31_000_000), { rows: 1, isList: true })],
+    ['rows without an end', makeParquetPage(many(31_000_000), { rows: many(31_000_000), isList: false })],
     ...Array.from({ length: 12 }, (_, at) => [`damaged ${at}`, damaged(parquet, at + 1)] as const),
   ]
   return [

@@ -1,7 +1,8 @@
-/** What becomes of ordinary and of hostile files, in the thread that reads them. */
+/** What becomes of ordinary and of hostile files, in the process that reads them. */
 import { deflateSync } from 'node:zlib'
 import { afterAll, describe, expect, test } from 'vitest'
 import { makeDocx, makePdf, makeZip } from '../../../test/support/document-files.ts'
+import { makeParquetPage, makeXlsx } from '../../../test/support/table-files.ts'
 import { createDocumentReader } from './index.ts'
 
 const reader = createDocumentReader()
@@ -155,4 +156,37 @@ test('a file that takes too long or too much memory is given up, and the next on
     await slow.close()
     await small.close()
   }
+})
+
+describe('a table of one large allocation', () => {
+  const strings = `<sst><si><t>€${'a'.repeat(120 * 1024 * 1024)}</t></si></sst>`
+  const huge = 31_000_000
+  test.each([
+    ['more values than rows', 'parquet', makeParquetPage(huge, { rows: 1, isList: false }), /^It is broken/],
+    [
+      'rows without an end',
+      'parquet',
+      makeParquetPage(huge, { rows: huge, isList: false }),
+      /^It has more text/,
+    ],
+    // As many as it says: nothing but its process knows that they are too many.
+    ['a long list', 'parquet', makeParquetPage(huge, { rows: 1, isList: true }), /^It takes more memory/],
+    ['one text', 'xlsx', makeXlsx({ S: [['id'], ['a']] }, { strings }), /^It has a cell with more text/],
+  ] as const)('%s costs that file, and the next one is read', async (_, format, content, problem) => {
+    expect(await reader.readTable('org', { format, content })).toEqual({
+      problem: expect.stringMatching(problem),
+    })
+    const next = await reader.readTable('other', {
+      format: 'parquet',
+      content: makeParquetPage(2, { rows: 2, isList: false }),
+    })
+    expect(next).toMatchObject({ headers: ['a'], problemCount: 0 })
+  })
+})
+
+test('a row that is too long is told with its line, and those behind it are read', async () => {
+  const content = makeXlsx({ S: [['id'], ['a'], ['x'.repeat(300_000)], ['b']] })
+  const read = await reader.readTable('org', { format: 'xlsx', content })
+  expect(read).toMatchObject({ problems: ['line 3: the row is longer than 256 KiB'], problemCount: 1 })
+  expect('rows' in read && Buffer.from(read.rows).toString()).toBe('\n{"id":"a"}\n\n{"id":"b"}\n')
 })

@@ -10,6 +10,7 @@ import {
 } from 'hyparquet'
 import type { ReadTable, TableFile } from '../../cores/loads/read-table.ts'
 import { UnreadableFile } from './blocks.ts'
+import { requirePages } from './parquet-pages.ts'
 import { createTableRows, numberText } from './table-rows.ts'
 
 const broken = () => new UnreadableFile('It is broken, or no Parquet file.')
@@ -32,6 +33,7 @@ export async function readParquet({ content, rowsMax = Infinity }: TableFile): P
   const buffer = content.buffer.slice(content.byteOffset, content.byteOffset + content.length) as ArrayBuffer
   const metadata = metadataIn(buffer)
   requireReadable(metadata)
+  requirePages(metadata, buffer)
   const file = {
     byteLength: buffer.byteLength,
     slice: (start: number, end?: number) => buffer.slice(start, end),

@@ -1,5 +1,6 @@
 /** Rows of a workbook or a Parquet file as NDJSON: a line for each row of the file, so that problems name its number. */
-import { LOAD_PROBLEMS_SHOWN, LOAD_TABLE_TEXT_BYTES } from '../../contracts/limits.ts'
+import { byteSize } from '../../contracts/byte-size.ts'
+import { LOAD_PROBLEMS_SHOWN, LOAD_RECORD_BYTES, LOAD_TABLE_TEXT_BYTES } from '../../contracts/limits.ts'
 import { UnreadableFile } from './blocks.ts'
 
 export type TableRows = {
@@ -11,6 +12,9 @@ export type TableRows = {
 
 const CHUNK_CHARACTERS = 1024 * 1024
 
+export const tooMuchText = () => new UnreadableFile('It has more text than such a file may have.')
+export const TOO_LONG = `the row is longer than ${byteSize(LOAD_RECORD_BYTES)}`
+
 export function createTableRows(): TableRows {
   const chunks: Buffer[] = []
   const problems: string[] = []
@@ -19,19 +23,22 @@ export function createTableRows(): TableRows {
     const chunk = Buffer.from(text)
     text = ''
     bytes += chunk.length
-    if (bytes > LOAD_TABLE_TEXT_BYTES) throw new UnreadableFile('It has more text than such a file may have.')
+    if (bytes > LOAD_TABLE_TEXT_BYTES) throw tooMuchText()
     chunks.push(chunk)
+  }
+  const refuse = (line: number, problem: string) => {
+    problemCount += 1
+    if (problems.length < LOAD_PROBLEMS_SHOWN) problems.push(`line ${line}: ${problem}`)
   }
   return {
     add(line, values) {
-      text += '\n'.repeat(line - 1 - last) + JSON.stringify(values) + '\n'
+      const row = JSON.stringify(values)
+      if (row.length > LOAD_RECORD_BYTES) return refuse(line, TOO_LONG)
+      text += '\n'.repeat(line - 1 - last) + row + '\n'
       last = line
       if (text.length > CHUNK_CHARACTERS) flush()
     },
-    refuse(line, problem) {
-      problemCount += 1
-      if (problems.length < LOAD_PROBLEMS_SHOWN) problems.push(`line ${line}: ${problem}`)
-    },
+    refuse,
     end() {
       flush()
       return { rows: new Uint8Array(Buffer.concat(chunks)), problems, problemCount }

@@ -5,10 +5,11 @@
  */
 import { StringDecoder } from 'node:string_decoder'
 import { Parser } from 'htmlparser2'
+import { LOAD_RECORD_BYTES } from '../../contracts/limits.ts'
 import type { ReadTable, TableFile } from '../../cores/loads/read-table.ts'
 import { UnreadableFile } from './blocks.ts'
 import { openZip, type Zip } from './read-zip.ts'
-import { createTableRows, numberText } from './table-rows.ts'
+import { createTableRows, numberText, TOO_LONG } from './table-rows.ts'
 
 /** Of all parts that are read. */
 const INFLATED_MAX_BYTES = 256 * 1024 * 1024
@@ -21,6 +22,7 @@ const SHEETS_MAX = 500
 const COMPOUND_FILE = Buffer.from('d0cf11e0a1b11ae1', 'hex')
 
 const broken = () => new UnreadableFile('It is broken, or no XLSX file.')
+const longCell = () => new UnreadableFile('It has a cell with more text than a row may have.')
 
 export function readXlsx({ content, sheet, rowsMax = Infinity }: TableFile): ReadTable {
   if (COMPOUND_FILE.equals(content.subarray(0, COMPOUND_FILE.length))) {
@@ -130,7 +132,9 @@ function readStrings(zip: Zip): readonly string[] {
       else if (name === 't') isText = !skipping
     },
     text(said) {
-      if (isText) text += said
+      if (!isText) return
+      if (text.length + said.length > LOAD_RECORD_BYTES) throw longCell()
+      text += said
     },
     close(name) {
       if (name === 't') isText = false
@@ -222,6 +226,7 @@ function readSheet(part: Buffer, values: Values, rowsMax: number) {
     if (headerLine === 0) {
       headerLine = line
       for (const [at, name] of cells) names.set(at, name.trim())
+      if (problem === TOO_LONG) throw longCell()
       if (problem !== undefined) throw new UnreadableFile('A formula in its header has no value.')
       return
     }
@@ -255,7 +260,9 @@ function readSheet(part: Buffer, values: Values, rowsMax: number) {
       }
     },
     text(said) {
-      if (isValue && cell) cell.value += said
+      if (!isValue || !cell) return
+      if (cell.value.length + said.length > LOAD_RECORD_BYTES) problem ??= TOO_LONG
+      else cell.value += said
     },
     close(name) {
       if (name === 'v' || name === 't') isValue = false
