@@ -58,6 +58,8 @@ export type StoredPlan = {
   readonly sheet?: string | undefined
   /** Of a workbook or a Parquet file: bytes of its rows as NDJSON, which lie behind it. */
   readonly converted?: number | undefined
+  /** How often that was begun, and not ended: each time the process has died meanwhile. */
+  readonly conversionsBegun?: number | undefined
   /** Of a sync of documents. */
   readonly sync?: StoredSync | undefined
   /** With whose rights it runs. */

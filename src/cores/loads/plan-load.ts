@@ -95,7 +95,15 @@ const authorKind = ({ kind }: MemberPrincipal): StoredPlan['author']['kind'] =>
 /** Whether the same was asked for: by whom does not matter. */
 export const isSamePlan = (one: StoredPlan, other: StoredPlan): boolean => digestOf(one) === digestOf(other)
 
-const NOT_CHOSEN = new Set(['author', 'columns', 'changes', 'isUndone', 'converted', 'longRows'])
+const NOT_CHOSEN = new Set([
+  'author',
+  'columns',
+  'changes',
+  'isUndone',
+  'converted',
+  'conversionsBegun',
+  'longRows',
+])
 
 /** The database keeps no key without a value, and no order of keys. */
 const digestOf = (plan: StoredPlan): string =>

@@ -19,7 +19,7 @@ const VALUE_CHARACTERS = 120
 const TABLE_CHARACTERS = 50
 
 export const previewLoad: Verb<'previewLoad', LoadDeps> = read(async (context, { load_id, ...chosen }) => {
-  const { db, orgId, principal } = context
+  const { db, orgId } = context
   const { load, source } = await requireLoad(db, orgId, load_id)
   fileFormatOf(load)
   if (load.state !== 'uploading' || load.received < load.bytes) {
@@ -29,8 +29,7 @@ export const previewLoad: Verb<'previewLoad', LoadDeps> = read(async (context, {
     )
   }
   await requireDiskQuota(db, load.orgId, source.kind)
-  const { signal } = principal
-  const { header, content, isAll } = await inTurn(context, load, async () => {
+  const { header, content, isAll } = await inTurn(context, load, async (signal) => {
     const first = await failingAsDatabase(() =>
       writeToDatabase(context, source, (queries) => readFirstBytes(queries, load), { signal }),
     )

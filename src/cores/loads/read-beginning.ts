@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { Queries } from '../databases/index.ts'
 import { LOAD_RECORD_BYTES } from '../../contracts/limits.ts'
+import type { Principal } from '../../contracts/operation.ts'
 import type { LoadDeps } from './load-deps.ts'
 import { fileFormatOf, type LoadRow } from './load-rows.ts'
 import { headerOf, isTable, readHeader, type Header } from './read-rows.ts'
@@ -26,17 +27,32 @@ export async function readFirstBytes(queries: Queries, load: LoadRow): Promise<B
     : (await readContent(queries, load.id, 0, BEGINNING_BYTES)).subarray(0, BEGINNING_BYTES)
 }
 
-/** A whole file is held meanwhile: only some at a time. */
-export const inTurn = <T>(
-  { tablePreviews }: Pick<LoadDeps, 'tablePreviews'>,
-  load: LoadRow,
-  work: () => Promise<T>,
-): Promise<T> =>
-  isTable(fileFormatOf(load)) ? tablePreviews.take([load.orgId, load.createdBy], work) : work()
+/** Whoever has the login may let a statement sleep: one turn of the few that everybody shares does not wait for it. */
+const READ_MS = 10_000
+
+type Asking = Pick<LoadDeps, 'tablePreviews'> & {
+  readonly principal: Pick<Principal, 'signal'>
+  readonly userId: string
+}
+
+/** A whole file is held meanwhile: only some at a time. What reads in the database ends by the signal. */
+export async function inTurn<T>(
+  { tablePreviews, principal: { signal }, userId }: Asking,
+  load: Pick<LoadRow, 'orgId' | 'format'>,
+  work: (signal: AbortSignal | undefined) => Promise<T>,
+  readMs = READ_MS,
+): Promise<T> {
+  if (!isTable(fileFormatOf(load))) return work(signal)
+  const start = () => {
+    const late = AbortSignal.timeout(readMs)
+    return work(signal ? AbortSignal.any([signal, late]) : late)
+  }
+  return tablePreviews.take([load.orgId, userId], start, { signal })
+}
 
 type Chosen = { readonly sheet?: string | undefined; readonly delimiter?: string | undefined }
 
-/** Not while the database is held: the thread that reads workbooks may be busy with others. */
+/** Not while the database is held: the process that reads workbooks may be busy with others. */
 export async function readBeginning(
   { readTable }: Pick<LoadDeps, 'readTable'>,
   load: LoadRow,

@@ -5,6 +5,7 @@ import type { StoredPlan } from '../../../db/schema.ts'
 import type { Queries } from '../databases/index.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { LOAD_ID_CHARACTERS, LOAD_PART_BYTES, LOAD_PROBLEMS_SHOWN } from '../../contracts/limits.ts'
+import { saveStep, type ClaimedLoad } from './claim-load.ts'
 import { fileFormatOf, type LoadRow } from './load-rows.ts'
 import type { RawRow } from './raw-row.ts'
 import type { LoadDeps } from './load-deps.ts'
@@ -19,6 +20,8 @@ const WINDOW_BYTES = 1024 * 1024
 const ROWS_AT_ONCE = 2_000
 /** As long as a long statement has: 256 MiB come in it over 3 Mbit/s. */
 const DIGEST_MS = 20 * 60_000
+const CONVERSIONS_MAX = 2
+const NOT_READ = 'The server stopped twice while it read this file. Save it as CSV.'
 
 export const readStep: Step = async ({ deps, queries, plan }, load) => {
   if (isTable(fileFormatOf(load)) && plan.converted === undefined) return convert(deps, queries, plan, load)
@@ -49,16 +52,18 @@ export const readStep: Step = async ({ deps, queries, plan }, load) => {
  * gives the same rows, so that doing it again after a kill does no harm.
  */
 async function convert(
-  { readTable }: LoadDeps,
+  deps: LoadDeps,
   queries: Queries,
   plan: StoredPlan,
-  load: LoadRow,
+  load: ClaimedLoad,
 ): Promise<Partial<LoadRow>> {
   const format = fileFormatOf(load)
   const content = await readWhole(queries, load.id, 0, load.bytes)
   if (content.length < load.bytes) throw new LoadFailed('staging_lost')
   if (!isTable(format) || sha256Of(content) !== load.sha256) throw new LoadFailed('digest')
-  const read = await readTable(load.orgId, { format, content, sheet: plan.sheet })
+  const read = await countingBegun(deps, plan, load, () =>
+    deps.readTable(load.orgId, { format, content, sheet: plan.sheet }),
+  )
   if ('problem' in read) throw new LoadFailed('file', withProblems(load, [read.problem]))
   for (let at = 0; at < read.rows.length; at += LOAD_PART_BYTES) {
     await queries.query(
@@ -68,10 +73,28 @@ async function convert(
     )
   }
   return {
-    plan: { ...plan, converted: read.rows.length },
+    plan: { ...plan, converted: read.rows.length, conversionsBegun: undefined },
     readBytes: load.bytes,
     readLines: 1,
     ...withProblems({ problems: [], problemCount: 0 }, read.problems, read.problemCount),
+  }
+}
+
+/** Noted before it begins, and no more once it has ended in whatever way: a file that ends the process ends no third one. */
+async function countingBegun<T>(
+  deps: LoadDeps,
+  plan: StoredPlan,
+  load: ClaimedLoad,
+  work: () => Promise<T>,
+): Promise<T> {
+  const begun = plan.conversionsBegun ?? 0
+  if (begun >= CONVERSIONS_MAX) throw new LoadFailed('file', withProblems(load, [NOT_READ]))
+  const noted = await saveStep(deps, load, { plan: { ...plan, conversionsBegun: begun + 1 } })
+  if (!noted) throw new Error('the load was canceled, or taken over')
+  try {
+    return await work()
+  } finally {
+    await saveStep(deps, load, { plan }).catch(() => {})
   }
 }
 

@@ -21,7 +21,7 @@ import { changesTable, readTarget, targetProblems, type Target } from './target-
 export const startLoad: Verb<'startLoad', LoadDeps> = writeInSteps(
   { audit: 'load.started' },
   async (context, { load_id, ...asked }) => {
-    const { db, clock, member, orgId, principal, models, transaction } = context
+    const { db, clock, member, orgId, models, transaction } = context
     const { load, source } = await requireLoad(db, orgId, load_id)
     fileFormatOf(load)
     // Without vectors no model has to be there.
@@ -34,7 +34,7 @@ export const startLoad: Verb<'startLoad', LoadDeps> = writeInSteps(
     }
     requireUploaded(load)
     await requireDiskQuota(db, orgId, source.kind)
-    const { header, target, languages } = await inTurn(context, load, async () => {
+    const { header, target, languages } = await inTurn(context, load, async (signal) => {
       const { first, ...found } = await failingAsDatabase(() =>
         writeToDatabase(
           context,
@@ -44,7 +44,7 @@ export const startLoad: Verb<'startLoad', LoadDeps> = writeInSteps(
             target: await readTarget(queries, asked.table ?? source.name),
             languages: await readLanguages(queries),
           }),
-          { signal: principal.signal },
+          { signal },
         ),
       )
       return { header: (await readBeginning(context, load, first, asked)).header, ...found }
