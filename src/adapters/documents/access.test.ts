@@ -71,6 +71,17 @@ test.each([
   '--- access: group:board\n---\nText',
   '\n---\naccess: group:board\n---\nText',
   '---\ttitle: x\naccess: everyone\n...\nText',
+  '\n---\ntitle: X\n\naccess: [group:board]\n---\nSecret',
+  ' ---\n\naccess: [group:board]\n---\nSecret',
+  ' ---\ntitle: X\n\n access: [group:board]\n ---\nSecret',
+  '--- # meta\ntitle: X\n\naccess: [group:board]\n---\nSecret',
+  '---\ntitle: X\n\naccess: [group:board]\n\nSecret',
+  '---\ntitle: X\n\n# who\naccess:\n- group:board\n\nSecret',
+  '---\ntags:\n- a\n\n"title": X\n\naccess: [group:board]\n\nSecret',
+  '--- !!map\ntitle: X\n\naccess: [group:board]\n\nSecret',
+  '--- {title: X,\n\n access: [group:board]}\nSecret',
+  '\n---\nabout: |\n  ---\n\n  text\naccess: [group:board]\n---\nSecret',
+  '\n---\nSome words\n\naccess: [group:board]\n---\nSecret',
 ])('what looks like front matter and names who sees it hides the document: %j', (text) => {
   expect(() => readMarkdown(text)).toThrow('nobody sees it')
 })
@@ -79,6 +90,9 @@ test.each([
   '---\n\nAccess: see the reception\n',
   '--- a line\n\naccess: as ever\n',
   'Text\n\n---\naccess: as ever\n---\n',
+  '\n---\n\nAccess: see the reception\n\n---\n',
+  '---\nSome words\n\naccess: as ever\n',
+  '\n---\ntitle: X\n\n---\naccess: as ever\n',
 ])('what does not is text: %j', (text) => {
   expect(readMarkdown(text).access).toBeUndefined()
 })

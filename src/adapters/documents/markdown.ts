@@ -37,12 +37,32 @@ function frontMatterOf(text: string): FrontMatter {
 }
 
 /**
- * What looks like front matter and is none, as `--- {access: …}` in one line, or without an end: if it says who sees the
- * document, nobody does, since it was not meant for everyone.
+ * What looks like front matter and is none, as `--- {access: …}` in one line, behind an empty one, or without an end: if it
+ * says who sees the document, nobody does, since it was not meant for everyone.
  */
 function requireNoAccess(text: string): void {
-  const found = /^\s*---[ \t]*([^]*?)(?:\n[ \t]*(?:---|\.\.\.|\n)|$)/.exec(text)
-  if (found && accessIn(found[1]!) !== undefined) throw unreadableAccess()
+  const found = /^\s*---([^]*)$/.exec(text)?.[1]
+  if (found === undefined) return
+  const next = /\n[ \t]*(?:---|\.\.\.|\n)/.exec(found)
+  const beginning = found.slice(0, next?.index)
+  // Behind an empty line a word such as Access may begin a sentence.
+  const fields = likeFields(found.split('\n')).filter(
+    (line) => line.includes('access') || !/access/i.test(line),
+  )
+  if ([beginning, fields.join('\n')].some((yaml) => accessIn(yaml) !== undefined)) throw unreadableAccess()
+}
+
+const END = /^(?:---|\.\.\.)[ \t]*(?:#.*)?$/
+/** Blank, indented, a comment, a name, an item, or of a value in brackets. */
+const LIKE_A_FIELD = /^(?:$|[ \t#\-{}[\]?&!%]|.*:(?:[ \t]|$))/
+
+/** All lines until the one that ends them; where none does, as long as they may be fields. */
+function likeFields([first = '', ...lines]: readonly string[]): readonly string[] {
+  const all = [first.trimStart(), ...lines]
+  const end = all.findIndex((line, at) => at > 0 && END.test(line))
+  if (end !== -1) return all.slice(0, end)
+  const other = all.findIndex((line) => !LIKE_A_FIELD.test(line))
+  return other === -1 ? all : all.slice(0, other)
 }
 
 function* blocksOf(lines: readonly string[]): Generator<Block> {
