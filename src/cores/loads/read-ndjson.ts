@@ -4,6 +4,7 @@
  */
 import { byteSize } from '../../contracts/byte-size.ts'
 import { LOAD_COLUMNS_MAX, LOAD_RECORD_BYTES } from '../../contracts/limits.ts'
+import { writtenOut } from '../../contracts/written-out.ts'
 import { decodeText } from './decode-text.ts'
 import type { RawRow, ReadPart, Reading } from './raw-row.ts'
 
@@ -60,6 +61,7 @@ export function namesIn(objects: Iterable<{ readonly text: string; readonly line
   const lists = new Set<string>()
   let first = 0
   for (const { text, line } of objects) {
+    // Numbers as they are written take several times as long, and say nothing of names.
     const value = parse(text)
     if (first === 0) {
       first = line
@@ -106,7 +108,7 @@ export function readObject(
   const { text, problem } = decodeText(bytes, start, end)
   if (problem !== undefined) return { problem }
   if (text.trim() === '') return undefined
-  const value = parse(text)
+  const value = parse(text, asWritten)
   if (!isObject(value)) return { problem: 'the line is not a JSON object' }
   const flat = flatten(value)
   if (!flat) return { problem: 'two values have the same name, or objects lie too deep in one another' }
@@ -141,17 +143,17 @@ function cellOf(value: unknown): string | undefined {
   return typeof value === 'boolean' ? String(value) : undefined
 }
 
-function parse(text: string): unknown {
+function parse(text: string, reviver?: typeof asWritten): unknown {
   try {
-    return JSON.parse(text, asWritten)
+    return JSON.parse(text, reviver)
   } catch {
     return undefined
   }
 }
 
-/** A number as its text: an id of twenty digits, or `1.10`, would be another one otherwise. */
+/** A number as its text, without an exponent: an id of twenty digits, or `1.10`, would be another one otherwise. */
 const asWritten = (_name: string, value: unknown, context?: { readonly source?: string }): unknown =>
-  typeof value === 'number' ? context!.source : value
+  typeof value === 'number' ? writtenOut(context!.source!) : value
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

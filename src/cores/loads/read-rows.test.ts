@@ -242,10 +242,11 @@ describe('rows of NDJSON', () => {
   })
 
   test('have their numbers as they are written', () => {
-    const file = '{"id":1234567890123456789,"n":1.10}\n{"id":1e400,"n":-0}\n'
+    const file = '{"id":1234567890123456789,"n":1.10}\n{"id":1e400,"n":-0}\n{"id":1e5,"n":-2.50E-3}\n'
     expect(cellsOf(file, { format: 'ndjson' })).toEqual([
       ['1234567890123456789', '1.10'],
       ['1e400', '-0'],
+      ['100000', '-0.0025'],
     ])
   })
 
@@ -339,6 +340,12 @@ describe('rows of JSON', () => {
     for (let size = 1; size <= LIST.length + 4; size++) {
       expect(cellsOf(LIST, { format: 'json', size })).toEqual(CELLS)
     }
+  })
+
+  // Looking for the end of the line for each object takes longer than a test may.
+  test('a long list in a single line', () => {
+    const file = Buffer.from(`[${'{"a":1},'.repeat(300_000)}{"b":2}]`)
+    expect(readHeader('json', file, true).headers).toEqual(['a', 'b'])
   })
 
   test('objects one after the other', () => {
