@@ -79,6 +79,11 @@ describe('workbooks', () => {
     const shared = (at: number) => ({ xml: `<c t="s"><v>${at}</v></c>` })
     const file = makeXlsx({ S: [[shared(0)], [shared(1)], [shared(2)], [shared(99)]] }, { strings })
     expect(await read(file)).toMatchObject({ rows: ['', '{"name":"Ann & Bo"}', String.raw`{"name":"a\nb"}`] })
+    const inline =
+      '<c t="inlineStr"><is><t>東京</t><rPh sb="0" eb="2"><t>トウキョウ</t></rPh><r><t> 1</t></r></is></c>'
+    expect(await read(makeXlsx({ S: [['name'], [{ xml: inline }]] }))).toMatchObject({
+      rows: ['', '{"name":"東京 1"}'],
+    })
   })
 
   test('the sheet that was chosen, of those that people see', async () => {

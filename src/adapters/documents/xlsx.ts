@@ -214,7 +214,7 @@ function readSheet(part: Buffer, values: Values, rowsMax: number) {
   let cells: [number, string][] = []
   let problem: string | undefined
   let cell: Cell | undefined
-  let isValue = false
+  let [isValue, skipping] = [false, false]
 
   const endCell = ({ column: at, isFormula, hasValue, ...given }: Cell) => {
     if (isFormula && !hasValue) problem ??= NO_VALUE
@@ -254,7 +254,8 @@ function readSheet(part: Buffer, values: Values, rowsMax: number) {
         const style = Number(attributes['s'] ?? 0)
         cell = { column, type, style, value: '', isFormula: false, hasValue: false }
       } else if (name === 'f' && cell) cell.isFormula = true
-      else if ((name === 'v' || name === 't') && cell) {
+      else if (name === 'rPh') skipping = true
+      else if ((name === 'v' || name === 't') && cell && !skipping) {
         isValue = true
         cell.hasValue = true
       }
@@ -266,6 +267,7 @@ function readSheet(part: Buffer, values: Values, rowsMax: number) {
     },
     close(name) {
       if (name === 'v' || name === 't') isValue = false
+      else if (name === 'rPh') skipping = false
       else if (name === 'c' && cell) {
         endCell(cell)
         cell = undefined
