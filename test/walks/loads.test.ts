@@ -441,6 +441,52 @@ describe('a table that is there', () => {
     ])
   })
 
+  test('reads what can be meant in two ways as it was written before, or asks which is meant', async () => {
+    const name = table()
+    const [header, plan] = ['id;day;at;price;rate\n', { table: name, id_column: 'id', embed_columns: [] }]
+    const load = (rows: string, more: object = {}) =>
+      loadFile(system, org.owner.call, 'shop', header + rows, { ...plan, ...more })
+    const valuesOf = (id: string) =>
+      rowsIn(
+        org,
+        'shop',
+        `select day::text, at::text, price::text, rate::text from ${name} where id = '${id}'`,
+      )
+    await load('1;3/25/2026;3/25/2026 9:30;1.234,5;0.5\n')
+    const asBefore = [{ day: '2026-03-04', at: '2026-03-04 09:30:00', price: '1500', rate: '1.500' }]
+    const row = (id: number) => `${id};3/4/2026;3-4-2026 9:30;1.500;1.500\n`
+    expect(await load(row(2), { append: true })).toMatchObject({ state: 'succeeded' })
+    expect(await valuesOf('2')).toEqual(asBefore)
+    expect(await load(row(3), { upsert: true })).toMatchObject({ state: 'succeeded' })
+    expect(await valuesOf('3')).toEqual(asBefore)
+    // Also by a file that says nothing of it, and one whose columns are empty.
+    for (const rows of ['4;3/3/2026;;7;7\n', '5;;;;\n', row(6)]) {
+      expect(await load(rows, { replace: true })).toMatchObject({ state: 'succeeded' })
+    }
+    expect(await valuesOf('6')).toEqual(asBefore)
+
+    const thousands = await load('7;;;;1\n8;;;;1,234\n', { append: true })
+    expect(thousands).toMatchObject({
+      state: 'failed',
+      problems: ['line 3: column rate can be meant in two ways; choose its type'],
+    })
+    for (const column of ['day', 'at', 'price', 'rate'])
+      await rowsIn(org, 'shop', `comment on column ${name}.${column} is null`)
+    for (const more of [{ append: true }, { replace: true }]) {
+      expect(await load(`9;3/3/2026;;7;7\n${row(10)}`, more)).toMatchObject({
+        state: 'failed',
+        problems: ['day', 'at', 'price', 'rate'].map(
+          (column) => `line 3: column ${column} can be meant in two ways; choose its type`,
+        ),
+      })
+    }
+    const types = { day: 'date_dmy', at: 'timestamp_mdy', price: 'number', rate: 'number_comma' }
+    expect(await load(row(11), { append: true, types })).toMatchObject({ state: 'succeeded' })
+    expect(await valuesOf('11')).toEqual([
+      { day: '2026-04-03', at: '2026-03-04 09:30:00', price: '1.500', rate: '1500' },
+    ])
+  })
+
   test('that appeared meanwhile ends the load, and is not touched', async () => {
     const name = table()
     const load = await startFile(org.owner.call, 'shop', CSV, { ...PLAN, table: name })

@@ -3,11 +3,22 @@ import { quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
 import type { ColumnType, StoredPlan } from '../../../db/schema.ts'
 import { BUILT_IN_MODEL } from '../../contracts/embedding-settings.ts'
 import { LOAD_PROBLEMS_SHOWN } from '../../contracts/limits.ts'
-import type { LoadType } from '../../contracts/load-formats.ts'
+import type { LoadFormat, LoadType } from '../../contracts/load-formats.ts'
 import type { Queries } from '../databases/index.ts'
 import { READ_BYTES } from '../search/index.ts'
-import { CHECKS, KINDS, kindsOfType, recognize, TYPE_WORDS, typeOfKind, type Check } from './column-types.ts'
-import type { LoadRow } from './load-rows.ts'
+import {
+  CHECKS,
+  KINDS,
+  mayGroupByPoint,
+  READINGS,
+  readingsOfType,
+  recognize,
+  TYPE_WORDS,
+  typeOfKind,
+  type Check,
+  type Reading,
+} from './column-types.ts'
+import { fileFormatOf, type LoadRow } from './load-rows.ts'
 import { withProblems } from './read-step.ts'
 import { idColumn, isEmbedded } from './search-entry.ts'
 import { finalTable, literal, rowsTable, stagedTable, whileStaged } from './staging.ts'
@@ -16,6 +27,7 @@ import { compareRows, embeddedText, reuseVectors } from './compare-rows.ts'
 import {
   changesTable,
   columnTypeIn,
+  kindComment,
   modelComment,
   readTarget,
   targetProblems,
@@ -91,7 +103,17 @@ async function problemsOfAll(
     found.push(present)
   }
   for (const [at, { name, isList = false }] of plan.columns.entries()) {
-    const { type, kind, fits } = kinds[at]!
+    const { type, kind, fits, others = [] } = kinds[at]!
+    if (others.length > 0) {
+      const valueAs = (reading: Reading) => READINGS[reading].value(`nullif(cells ->> ${at}, '')`)
+      const differs = others.map((other) => `${valueAs(kind as Reading)} is distinct from ${valueAs(other)}`)
+      found.push(
+        await find(
+          `select ${line} from ${rows} where ${differs.join(' or ')}`,
+          () => `column ${name} can be meant in two ways; choose its type`,
+        ),
+      )
+    }
     if (fits) continue
     const pattern =
       isList || kind === undefined || kind === 'text'
@@ -124,6 +146,8 @@ type FoundKind = {
   readonly kind?: LoadType | undefined
   /** Whether all values do. */
   readonly fits: boolean
+  /** In which all values could be written as well; if they are others then, a person has to say which are meant. */
+  readonly others?: readonly Reading[]
 }
 
 /** Looked at before all others: what these do not fit need not be asked of a million. */
@@ -137,7 +161,7 @@ async function findKinds(
   target: Target | undefined,
 ): Promise<FoundKind[]> {
   const wanted = columns.map(
-    ({ name, kind, isList = false }, at): FoundKind & { checks: readonly Check[] } => {
+    ({ name, kind, isList = false }, at): FoundKind & { checks: readonly Check[]; noted?: LoadType } => {
       // What replaces a table may have another type, where somebody says so.
       const inTable = target && !(replace && kind) ? columnTypeIn(target, name) : undefined
       const type = inTable ?? (kind && typeOfKind(kind)) ?? (isList ? 'text[]' : 'text')
@@ -146,9 +170,13 @@ async function findKinds(
       if (type === 'text' && (inTable || kind || at === id))
         return { type, kind: 'text', fits: true, checks: [] }
       const isOfType = kind !== undefined && kind !== 'text' && KINDS[kind].type === type
-      const possible = isOfType ? [kind] : kindsOfType(type)
+      if (isOfType) return { type, fits: false, checks: [kind] }
+      const noted = target?.kinds.get(name)
+      const possible = readingsOfType(type).toSorted(
+        (one, other) => Number(other === noted) - Number(one === noted),
+      )
       // Nothing is given: whatever all of them fit.
-      return { type, fits: false, checks: possible.length > 0 ? possible : ALL_CHECKS }
+      return { type, fits: false, noted, checks: possible.length > 0 ? possible : ALL_CHECKS }
     },
   )
   const asked = wanted.flatMap(({ checks }, at) => checks.map((check) => ({ at, check })))
@@ -156,16 +184,26 @@ async function findKinds(
   const inSample = await fitting(queries, sample, asked, 'true')
   const inAll = await fitting(queries, rowsTable(load.id), inSample, 'false')
   const fits = (at: number, check: Check) => inAll.some((one) => one.at === at && one.check === check)
-  return wanted.map(({ checks, ...found }, at) => {
+  const format = fileFormatOf(load)
+  return wanted.map(({ checks, noted, ...found }, at) => {
     if (checks.length === 0) return found
     if (checks === ALL_CHECKS) {
-      const kind = recognize((check) => fits(at, check)) ?? 'text'
+      const kind = recognize(format, (check) => fits(at, check)) ?? 'text'
       return { type: typeOfKind(kind), kind, fits: true }
     }
-    const kind = (checks as readonly LoadType[]).find((one) => fits(at, one as Check))
+    const readings = (checks as readonly Reading[]).filter((one) => fits(at, one))
+    const kind = readings.find((one) => one !== 'thousands')
     // A column without values has nothing that does not fit.
-    return { ...found, kind: kind ?? (checks[0] as LoadType), fits: kind !== undefined }
+    if (kind === undefined) return { ...found, kind: checks[0] as LoadType, fits: false }
+    const others = isMeant(kind, noted, format) ? [] : readings.filter((one) => one !== kind)
+    return { ...found, kind, fits: true, others }
   })
+}
+
+/** As the table was loaded before; but files that know numbers write them with a point, whatever others did. */
+function isMeant(kind: LoadType, noted: LoadType | undefined, format: LoadFormat): boolean {
+  if (mayGroupByPoint(format)) return kind === noted
+  return kind === 'number' || (kind === noted && kind !== 'number_comma')
 }
 
 const ALL_CHECKS = Object.keys(CHECKS) as Check[]
@@ -194,6 +232,15 @@ function createTable(loadId: string, plan: StoredPlan): string {
   const columns = plan.columns.map(
     ({ name, type }, at) => `${quoteIdentifier(name)} ${type}${at === plan.id ? ' primary key' : ''}`,
   )
+  const comments = [
+    [isEmbedded(plan) ? 'embedding' : 'words', modelComment(plan)] as const,
+    ...plan.columns.flatMap(({ name, kind = 'text' }) =>
+      kind === 'text' ? [] : [[name, kindComment(kind)] as const],
+    ),
+  ].map(
+    ([name, comment]) =>
+      `comment on column ${stagedTable(loadId)}.${quoteIdentifier(name)} is ${literal(comment)};`,
+  )
   const texts = plan.columns
     .filter(({ type }, at) => type === 'text' && at !== plan.id)
     .map(({ name }) => `coalesce(${quoteIdentifier(name)}, '')`)
@@ -204,5 +251,5 @@ function createTable(loadId: string, plan: StoredPlan): string {
     ...(isEmbedded(plan) ? [`embedding vector(${plan.dimensions}) not null`] : []),
     `words tsvector generated always as (${words}) stored`,
   ].join(', ')});
-    comment on column ${stagedTable(loadId)}.${isEmbedded(plan) ? 'embedding' : 'words'} is ${literal(modelComment(plan))};`
+    ${comments.join('\n    ')}`
 }

@@ -3,13 +3,15 @@
  * makes of them. A pattern lets no day through that the calendar does not have: a cast would fail all rows for it.
  */
 import type { ColumnType } from '../../../db/schema.ts'
-import type { LoadType } from '../../contracts/load-formats.ts'
+import type { LoadFormat, LoadType } from '../../contracts/load-formats.ts'
 
 /** As people write numbers. One with a leading zero is a name: 007. */
-const NUMBER = `-?(?:0|[1-9][0-9]{0,14})(?:[.][0-9]{1,15})?`
-const NUMBER_COMMA = `-?(?:0|[1-9][0-9]{0,14}|[1-9][0-9]{0,2}(?:[.][0-9]{3}){1,4})(?:,[0-9]{1,15})?`
+const WHOLE_NUMBER = `-?(?:0|[1-9][0-9]{0,14})`
+/** Behind the point programs write all digits that a value has. */
+const NUMBER = `${WHOLE_NUMBER}(?:[.][0-9]{1,30})?`
+const NUMBER_COMMA = `-?(?:0|[1-9][0-9]{0,14}|[1-9][0-9]{0,2}(?:[.][0-9]{3}){1,4})(?:,[0-9]{1,30})?`
 /** 1,234 may be meant in either way. */
-const NUMBER_THOUSANDS = `-?(?:0|[1-9][0-9]{0,2}(?:,[0-9]{3}){0,4})(?:[.][0-9]{1,15})?`
+const NUMBER_THOUSANDS = `-?(?:0|[1-9][0-9]{0,2}(?:,[0-9]{3}){0,4})(?:[.][0-9]{1,30})?`
 
 /** Postgres has no year 0. */
 const YEAR = `(?:[1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])`
@@ -33,10 +35,12 @@ const DATE_DMY = either(
     `29${mark}0?2${mark}${LEAP_YEAR}`,
   ]),
 )
-const DATE_MDY = either([
-  `${either(monthsAndDays('0?').map(([month, day]) => `${month}/${day}`))}/${YEAR}`,
-  `0?2/29/${LEAP_YEAR}`,
-])
+const DATE_MDY = either(
+  ['/', '-'].flatMap((mark) => [
+    `${either(monthsAndDays('0?').map(([month, day]) => `${month}${mark}${day}`))}${mark}${YEAR}`,
+    `0?2${mark}29${mark}${LEAP_YEAR}`,
+  ]),
+)
 const TIME = `(?:[01]?[0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.][0-9]{1,6})?)?`
 const ZONE = `(?:Z|[-+](?:0[0-9]|1[0-4]):?[0-5][0-9])`
 
@@ -124,17 +128,31 @@ export const KINDS: Record<Exclude<LoadType, 'text'>, Kind> = {
 /** In the order in which they are tried. */
 const KIND_NAMES = Object.keys(KINDS) as (keyof typeof KINDS)[]
 
-/** What all values of a column fit; those of an English number with commas are told apart by others. */
+/** What all values of a column fit; those of an English number with commas are told apart by others, as are whole numbers. */
 export const CHECKS = {
   ...Object.fromEntries(KIND_NAMES.map((name) => [name, KINDS[name].pattern])),
   thousands: whole(NUMBER_THOUSANDS),
-} as Record<keyof typeof KINDS | 'thousands', string>
+  whole: whole(WHOLE_NUMBER),
+} as Record<keyof typeof KINDS | 'thousands' | 'whole', string>
 export type Check = keyof typeof CHECKS
 
+/** All ways in which values of a type are written, also the one that nobody can choose. */
+export const READINGS = {
+  ...KINDS,
+  thousands: { type: 'numeric', value: (text: string) => `replace(${text}, ',', '')::numeric` },
+} as const satisfies Partial<Record<Check, Pick<Kind, 'type' | 'value'>>>
+export type Reading = keyof typeof READINGS
+
+/** Files of other formats know numbers, which have a point; in CSV they are written as people do. */
+export const mayGroupByPoint = (format: LoadFormat): boolean => format === 'csv'
+
 /** Undefined: they can be meant in two ways, and a person has to say which. */
-export function recognize(fits: (check: Check) => boolean): LoadType | undefined {
+export function recognize(format: LoadFormat, fits: (check: Check) => boolean): LoadType | undefined {
   const found = KIND_NAMES.find((name) => fits(name))
   if (found === undefined) return 'text'
+  // 1.500 is a half more than one, or a thousand five hundred.
+  if (found === 'number' && mayGroupByPoint(format) && fits('number_comma') && !fits('whole'))
+    return undefined
   if (found === 'number_comma' && fits('thousands')) return undefined
   if (found === 'date_dmy' && fits('date_mdy')) return undefined
   if (found === 'timestamp_dmy' && fits('timestamp_mdy')) return undefined
@@ -144,10 +162,10 @@ export function recognize(fits: (check: Check) => boolean): LoadType | undefined
 const PATTERNS = new Map(Object.entries(CHECKS).map(([name, pattern]) => [name, new RegExp(pattern)]))
 
 /** Of the first rows. Empty ones say nothing. */
-export function recognizeValues(values: readonly string[]): LoadType | undefined {
+export function recognizeValues(format: LoadFormat, values: readonly string[]): LoadType | undefined {
   const said = values.filter((value) => value !== '')
   if (said.length === 0) return 'text'
-  return recognize((check) => said.every((value) => PATTERNS.get(check)!.test(value)))
+  return recognize(format, (check) => said.every((value) => PATTERNS.get(check)!.test(value)))
 }
 
 export const typeOfKind = (kind: LoadType): ColumnType => (kind === 'text' ? 'text' : KINDS[kind].type)
@@ -155,6 +173,9 @@ export const typeOfKind = (kind: LoadType): ColumnType => (kind === 'text' ? 'te
 /** Those that give values of this type. */
 export const kindsOfType = (type: ColumnType): (keyof typeof KINDS)[] =>
   KIND_NAMES.filter((name) => KINDS[name].type === type)
+
+export const readingsOfType = (type: ColumnType): Reading[] =>
+  (Object.keys(READINGS) as Reading[]).filter((name) => READINGS[name].type === type)
 
 export const TYPE_WORDS: Record<ColumnType, string> = {
   text: 'a text',

@@ -1,5 +1,6 @@
 /** What a person chooses the columns by, once the file is uploaded. */
 import { ServiceError } from '../../contracts/errors.ts'
+import type { LoadFormat } from '../../contracts/load-formats.ts'
 import { nameFromFile } from '../../contracts/name-from-file.ts'
 import { requireDiskQuota, writeToDatabase } from '../databases/index.ts'
 import { read, type Verb } from '../verb.ts'
@@ -48,7 +49,7 @@ export const previewLoad: Verb<'previewLoad', LoadDeps> = read(async (context, {
     columns: names.map((name, at) => ({
       name,
       header: header.headers[at]!,
-      ...typeOf(header, considered, at),
+      ...typeOf(fileFormatOf(load), header, considered, at),
     })),
     rows: considered.slice(0, ROWS_SHOWN).map((cells) => cells.map(cut)),
     problems: [...header.problems, ...problems].slice(0, PROBLEMS_SHOWN),
@@ -60,9 +61,17 @@ export const previewLoad: Verb<'previewLoad', LoadDeps> = read(async (context, {
 })
 
 /** Of an id nothing is recognized: it is known once it is chosen, and stays a text. */
-function typeOf({ headers, lists = [] }: Header, rows: readonly (readonly string[])[], at: number) {
+function typeOf(
+  format: LoadFormat,
+  { headers, lists = [] }: Header,
+  rows: readonly (readonly string[])[],
+  at: number,
+) {
   if (lists.includes(headers[at]!)) return { type: null, note: null }
-  const type = recognizeValues(rows.map((cells) => cells[at] ?? ''))
+  const type = recognizeValues(
+    format,
+    rows.map((cells) => cells[at] ?? ''),
+  )
   return { type: type ?? ('text' as const), note: type === undefined ? AMBIGUOUS : null }
 }
 

@@ -22,6 +22,7 @@ const TARGET = {
     ['id', 'text'],
     ['title', 'text'],
   ]),
+  kinds: new Map(),
   key: 'id',
   model: 'm',
   embedded: undefined,

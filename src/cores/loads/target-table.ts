@@ -1,6 +1,7 @@
 /** The table that a load becomes, or adds to. */
 import type { ColumnType, StoredPlan } from '../../../db/schema.ts'
 import type { SearchConfiguration } from '../../contracts/data-sources.ts'
+import { LOAD_TYPES, type LoadType } from '../../contracts/load-formats.ts'
 import type { Queries } from '../databases/index.ts'
 import { TYPE_WORDS, typeOfKind } from './column-types.ts'
 import { FILTER_TYPES, idColumn, isEmbedded } from './search-entry.ts'
@@ -8,6 +9,8 @@ import { FILTER_TYPES, idColumn, isEmbedded } from './search-entry.ts'
 /** Undefined: there is none. Otherwise what its columns are, and which is its key. */
 export type Target = {
   readonly types: ReadonlyMap<string, string>
+  /** How a load found the values of a column written. */
+  readonly kinds: ReadonlyMap<string, LoadType>
   readonly key: string | null
   /** That a load embedded its rows with. */
   readonly model: string | undefined
@@ -31,6 +34,14 @@ export const modelComment = (plan: Pick<StoredPlan, 'model' | 'columns' | 'embed
 
 export const embeddedColumns = ({ columns, embed }: Pick<StoredPlan, 'columns' | 'embed'>): string =>
   JSON.stringify(embed.map((at) => columns[at]!.name))
+
+const KIND_COMMENT = 'Loaded by svc as '
+/** On a column: what can be meant in two ways next time is meant as it was before. */
+export const kindComment = (kind: LoadType): string => KIND_COMMENT + kind
+const kindIn = (comment: string | null): LoadType | undefined => {
+  const kind = comment?.startsWith(KIND_COMMENT) ? comment.slice(KIND_COMMENT.length) : ''
+  return Object.hasOwn(LOAD_TYPES, kind) ? (kind as LoadType) : undefined
+}
 
 /** Of a table that is there. */
 export const changesTable = ({ append, upsert, replace }: StoredPlan): boolean =>
@@ -68,8 +79,13 @@ export async function readTarget(queries: Queries, table: string): Promise<Targe
   )
   const comment = columns.find(({ name }) => name === 'embedding')?.comment ?? ''
   const [model, embedded] = comment.slice(MODEL_COMMENT.length).split(COLUMNS_COMMENT)
+  const kinds = columns.flatMap(({ name, comment: said }) => {
+    const kind = kindIn(said)
+    return name === null || kind === undefined ? [] : [[name, kind] as const]
+  })
   return {
     types,
+    kinds: new Map(kinds),
     key: columns.find(({ is_key }) => is_key)?.name ?? null,
     model: comment.startsWith(MODEL_COMMENT) ? model : undefined,
     embedded: comment.startsWith(MODEL_COMMENT) ? embedded : undefined,
