@@ -1,6 +1,7 @@
 /** Rows of a workbook or a Parquet file as NDJSON: a line for each row of the file, so that problems name its number. */
 import { byteSize } from '../../contracts/byte-size.ts'
 import { LOAD_PROBLEMS_SHOWN, LOAD_RECORD_BYTES, LOAD_TABLE_TEXT_BYTES } from '../../contracts/limits.ts'
+import { writtenOut } from '../../contracts/written-out.ts'
 import { UnreadableFile } from './blocks.ts'
 
 export type TableRows = {
@@ -47,9 +48,4 @@ export function createTableRows(): TableRows {
 }
 
 /** Without an exponent, as people write it. */
-export function numberText(value: number): string {
-  const text = String(value)
-  if (!text.includes('e')) return text
-  if (Math.abs(value) >= 1) return BigInt(Math.trunc(value)).toString()
-  return value.toFixed(20).replace(/\.?0+$/, '')
-}
+export const numberText = (value: number): string => writtenOut(String(value))

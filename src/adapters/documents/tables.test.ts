@@ -1,3 +1,4 @@
+import type { SchemaElement } from 'hyparquet'
 import { parquetWriteBuffer } from 'hyparquet-writer'
 import { describe, expect, test } from 'vitest'
 import { makeZip } from '../../../test/support/document-files.ts'
@@ -207,6 +208,160 @@ describe('Parquet', () => {
         '{"price":"1.005","since":null,"tags":[],"home.city":null}',
       ],
     })
+  })
+
+  const leaf = (name: string, more: Partial<SchemaElement>): SchemaElement => ({
+    name,
+    repetition_type: 'OPTIONAL',
+    ...more,
+  })
+  const written = (columnData: Parameters<typeof makeParquet>[0], schema: SchemaElement[]) =>
+    Buffer.from(
+      parquetWriteBuffer({
+        columnData,
+        schema: [{ name: 'root', num_children: columnData.length }, ...schema],
+      }),
+    )
+
+  test('decimals of every form, to the last digit', async () => {
+    const old = { converted_type: 'DECIMAL', scale: 2, precision: 19 } as const
+    const newer = { logical_type: { type: 'DECIMAL', scale: 2, precision: 9 } } as const
+    const bytes = (...values: number[]) => Uint8Array.from(values)
+    const file = written(
+      [
+        { name: 'a', data: [1234567890123456789n, -5n] },
+        { name: 'b', data: [1234, -1] },
+        { name: 'c', data: [1234n, null] },
+        { name: 'd', data: [bytes(0, 0, 4, 210), bytes(255, 255, 255, 255)] },
+        { name: 'e', data: [bytes(4, 210), bytes()] },
+        { name: 'f', data: [1234567890123456789012345678901234567n, 0n] },
+      ],
+      [
+        leaf('a', { ...old, type: 'INT64' }),
+        leaf('b', { ...newer, type: 'INT32' }),
+        leaf('c', { ...newer, type: 'INT64' }),
+        leaf('d', { ...newer, type: 'FIXED_LEN_BYTE_ARRAY', type_length: 4 }),
+        leaf('e', { ...newer, type: 'BYTE_ARRAY' }),
+        leaf('f', {
+          ...old,
+          scale: 10,
+          precision: 38,
+          type: 'FIXED_LEN_BYTE_ARRAY',
+          type_length: 16,
+        }),
+      ],
+    )
+    const found = await read(file, parquet)
+    expect('rows' in found && found.rows.slice(1).map((row) => JSON.parse(row) as unknown)).toEqual([
+      {
+        a: '12345678901234567.89',
+        b: '12.34',
+        c: '12.34',
+        d: '12.34',
+        e: '12.34',
+        f: '123456789012345678901234567.8901234567',
+      },
+      { a: '-0.05', b: '-0.01', c: null, d: '-0.01', e: '0.00', f: '0.0000000000' },
+    ])
+  })
+
+  test('times to the last digit, days of newer files, and floats as they were meant', async () => {
+    const time = (unit: 'MICROS' | 'NANOS') =>
+      ({ type: 'INT64', logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit } }) as const
+    const file = written(
+      [
+        { name: 'micros', data: [1_772_357_400_123_456n, -1n] },
+        { name: 'older', data: [1_772_357_400_123_456n, 0n] },
+        { name: 'nanos', data: [1_772_357_400_123_456_000n, 1_772_357_400_123_456_789n] },
+        { name: 'day', data: [20_513, -1] },
+        { name: 'float', data: [0.1, 1e-7].map(Math.fround) },
+        { name: 'double', data: [0.1 + 0.2, 1.234567890123e-12] },
+      ],
+      [
+        leaf('micros', time('MICROS')),
+        leaf('older', { type: 'INT64', converted_type: 'TIMESTAMP_MICROS' }),
+        leaf('nanos', time('NANOS')),
+        leaf('day', { type: 'INT32', logical_type: { type: 'DATE' } }),
+        leaf('float', { type: 'FLOAT' }),
+        leaf('double', { type: 'DOUBLE' }),
+      ],
+    )
+    const found = await read(file, parquet)
+    expect('rows' in found && found.rows.slice(1).map((row) => JSON.parse(row) as unknown)).toEqual([
+      {
+        micros: '2026-03-01T09:30:00.123456Z',
+        older: '2026-03-01T09:30:00.123456Z',
+        nanos: '2026-03-01T09:30:00.123456Z',
+        day: '2026-03-01',
+        float: '0.1',
+        double: '0.30000000000000004',
+      },
+      {
+        micros: '1969-12-31T23:59:59.999999Z',
+        older: '1970-01-01T00:00:00.000Z',
+        nanos: '2026-03-01T09:30:00.123456789Z',
+        day: '1969-12-31',
+        float: '0.0000001',
+        double: '0.000000000001234567890123',
+      },
+    ])
+  })
+
+  const decimal = { type: 'INT64', converted_type: 'DECIMAL', scale: 2, precision: 18 } as const
+  const mapOf = (key: Partial<SchemaElement>, value: Partial<SchemaElement>): SchemaElement[] => [
+    leaf('map', { num_children: 1, converted_type: 'MAP' }),
+    { name: 'key_value', num_children: 2, repetition_type: 'REPEATED' },
+    leaf('key', { ...key, repetition_type: 'REQUIRED' }),
+    leaf('value', value),
+  ]
+
+  test('what lies deeper has the same values', async () => {
+    const file = written(
+      [
+        { name: 'prices', data: [[1234567890123456789n, null]] },
+        { name: 'map', data: [{ key_value: 1005n, other: null }] },
+        {
+          name: 'items',
+          data: [[{ price: 1005n, weight: Math.fround(0.1), on: new Date('2026-03-01T00:00:00Z'), n: 7n }]],
+        },
+      ],
+      [
+        leaf('prices', { num_children: 1, converted_type: 'LIST' }),
+        { name: 'list', num_children: 1, repetition_type: 'REPEATED' },
+        leaf('element', decimal),
+        ...mapOf({ type: 'BYTE_ARRAY', converted_type: 'UTF8' }, decimal),
+        leaf('items', { num_children: 1, converted_type: 'LIST' }),
+        { name: 'list', num_children: 1, repetition_type: 'REPEATED' },
+        leaf('element', { num_children: 4 }),
+        leaf('price', decimal),
+        leaf('weight', { type: 'FLOAT' }),
+        leaf('on', { type: 'INT32', converted_type: 'DATE' }),
+        leaf('n', { type: 'INT64' }),
+      ],
+    )
+    const found = await read(file, parquet)
+    expect('rows' in found && found.rows.slice(1).map((row) => JSON.parse(row) as unknown)).toEqual([
+      {
+        prices: ['12345678901234567.89', null],
+        map: '{"key_value":"10.05","other":null}',
+        items: '[{"price":"10.05","weight":0.1,"on":"2026-03-01","n":"7"}]',
+      },
+    ])
+  })
+
+  test.each([
+    ['of more digits than numbers have', { scale: 2_000_000_000, precision: 9 }],
+    ['of fewer than none', { scale: -1, precision: 9 }],
+  ])('a decimal %s is told', async (_what, decimal) => {
+    const element = leaf('a', { type: 'INT32', logical_type: { type: 'DECIMAL', ...decimal } })
+    expect(await read(written([{ name: 'a', data: [1] }], [element]), parquet)).toEqual({
+      problem: expect.stringMatching(/broken/),
+    })
+  })
+
+  test('decimals as keys are told, since they cannot be read exactly', async () => {
+    const file = written([{ name: 'map', data: [null] }], mapOf(decimal, { type: 'INT64' }))
+    expect(await read(file, parquet)).toEqual({ problem: expect.stringMatching(/exactly/) })
   })
 
   test.each<[string, Uint8Array, RegExp]>([
