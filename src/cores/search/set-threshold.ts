@@ -6,7 +6,7 @@ import { sourceIdOf } from '../databases/index.ts'
 import { write, type Verb } from '../verb.ts'
 import { lockSource, updateSource } from './change-source.ts'
 import { isEvalOf } from './eval-rows.ts'
-import { learnThreshold, presentThresholds } from './threshold.ts'
+import { learnThreshold, presentThresholds, thresholdEntriesOf } from './threshold.ts'
 
 export const setThreshold: Verb<'setThreshold'> = write(
   { audit: ['data_source.threshold_set', 'data_source.threshold_removed'] },
@@ -27,11 +27,17 @@ export const setThreshold: Verb<'setThreshold'> = write(
         hint: 'Make another eval, and set the threshold from that.',
       })
     }
+    if (thresholdEntriesOf(source).length === 0) {
+      throw new ServiceError('CONFLICT', 'A threshold needs a table with vectors', {
+        hint: 'Scores of a table that is searched by words alone depend on the length of the question.',
+      })
+    }
     const threshold = learnThreshold(source, finished.id, finished.scores)
     if (!threshold) {
       throw new ServiceError(
         'CONFLICT',
         `A threshold needs at least ${THRESHOLD_QUESTIONS_MIN} questions whose answer was found`,
+        { hint: 'Those from tables that are searched by words alone do not count.' },
       )
     }
     await audit('data_source.threshold_set', sourceIdOf(source.name))

@@ -77,6 +77,20 @@ describe('a threshold', () => {
     },
   )
 
+  test('is neither learned for nor applied to a table that is searched by words alone', () => {
+    const byWords = configurationOf({ columns: [], model: undefined, hybrid: true })
+    const scores = scoresOf([5, 6, 7, 8, 9])
+    expect(learnThreshold({ configuration: byWords, threshold: null }, 'evl_1', scores)).toBeUndefined()
+    // One from when they had one.
+    const of = JSON.stringify(['notes', [], undefined, 'cosine', true])
+    const old = {
+      configuration: byWords,
+      threshold: { evalId: 'evl_1', targets: { notes: { score: 5, of } } },
+    }
+    expect(weak([hit(0.1)], old)).toBe(false)
+    expect(presentThresholds(old)).toEqual([{ target: 'notes', score: 5, applies: false }])
+  })
+
   test('applies on where only what is shown has changed', () => {
     const changed = {
       configuration: configurationOf({ content_columns: 'id,title,body' }),

@@ -9,8 +9,11 @@ import type { SourceRow } from '../databases/index.ts'
 
 type Thresholded = Pick<SourceRow, 'configuration' | 'threshold'>
 
-const entriesOf = ({ configuration }: Thresholded): readonly SearchEntry[] =>
-  configuration?.connection_config.embedding_configs ?? []
+/** Those with vectors. What words are worth grows with the question, and depends on which rows the asker sees. */
+export const thresholdEntriesOf = ({
+  configuration,
+}: Pick<SourceRow, 'configuration'>): readonly SearchEntry[] =>
+  configuration?.connection_config.embedding_configs.filter(({ columns }) => columns.length > 0) ?? []
 
 /** What scores depend on. */
 const wayOf = ({ table, columns, model, distance_metric, hybrid = false }: SearchEntry): string =>
@@ -24,7 +27,7 @@ export const isWeak = (hits: readonly Hit[], sourceOf: (hit: Hit) => Thresholded
 
 function isBelow({ metadata: { _score, _target } }: Hit, source: Thresholded | undefined): boolean {
   if (!source?.threshold) return false
-  const entry = entriesOf(source).find(({ label }) => label === _target)
+  const entry = thresholdEntriesOf(source).find(({ label }) => label === _target)
   const found = entry && source.threshold.targets[entry.label]
   if (!found || found.of !== wayOf(entry)) return false
   // The cosine of a zero vector is no number.
@@ -35,16 +38,16 @@ export const presentThresholds = (source: Thresholded) =>
   Object.entries(source.threshold?.targets ?? {}).map(([target, { score, of }]) => ({
     target,
     score,
-    applies: entriesOf(source).some((entry) => entry.label === target && wayOf(entry) === of),
+    applies: thresholdEntriesOf(source).some((entry) => entry.label === target && wayOf(entry) === of),
   }))
 
-/** Undefined: too few questions were answered from any table. */
+/** Undefined: too few questions were answered from any table with vectors. */
 export function learnThreshold(
   source: Thresholded,
   evalId: string,
   scores: readonly EvalScore[],
 ): StoredThreshold | undefined {
-  const targets = entriesOf(source).flatMap((entry) => {
+  const targets = thresholdEntriesOf(source).flatMap((entry) => {
     const score = bestSplit(scores.filter(({ target }) => target === entry.label))
     return score === undefined ? [] : [[entry.label, { score, of: wayOf(entry) }] as const]
   })
