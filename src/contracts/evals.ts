@@ -87,7 +87,13 @@ export const askEval = creating({
   input: z.object({
     ...sourceId,
     eval_id: evalId,
-    from: z.int().min(0).max(EVAL.questions).describe('How many were asked before: `asked` of the eval.'),
+    from: z
+      .int()
+      .min(0)
+      .max(EVAL.questions)
+      .describe(
+        'How many were asked before. Those below `asked` of the eval, whose answer was lost, are answered again, and count once.',
+      ),
     questions: z.array(EvalQuestion).min(1).max(EVAL.perCall),
   }),
   output: z.object({

@@ -156,6 +156,8 @@ export const ENTRIES_MAX = 50
  */
 export const EVAL = { questions: 200, expected: 20, perCall: 20, callMs: 5_000, kept: 200 }
 export const EVAL_QUESTIONS_PER_ORGANIZATION = { count: 5_000, seconds: 24 * 60 * 60 }
+/** Fewer, so that one person leaves some to the others. */
+export const EVAL_QUESTIONS_PER_PERSON = { count: 2_000, seconds: 24 * 60 * 60 }
 /** Hits of a question of an eval: expected rows are looked for among these, and recall among the first. */
 export const EVAL_HITS = { searched: 10, recall: 5 }
 /** Questions whose answer was found, without which a threshold would be a guess. */

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type * as z from 'zod'
 import { eq } from '../../db/drizzle.ts'
-import { activity, auditLog, evals } from '../../db/schema.ts'
+import { activity, auditLog, evals, throttles } from '../../db/schema.ts'
 import type { Call } from '../../src/client/http-client.ts'
 import { listActivity } from '../../src/contracts/activity.ts'
 import {
@@ -26,6 +26,7 @@ import {
   showGroup,
 } from '../../src/contracts/groups.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
+import { sha256 } from '../../src/trust/keyed-hash.ts'
 import {
   configurationOf,
   entry,
@@ -395,9 +396,11 @@ describe('evals', () => {
     await expect(
       org.owner.call(askEval, { source_id, eval_id, from: 0, questions: [filtered] }),
     ).rejects.toMatchObject({ code: 'FILTER_NOT_ALLOWED', message: expect.stringMatching(/^Question 1: /) })
-    // At once, one of both.
-    const both = await Promise.allSettled([at(0), at(0)])
-    expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+    // At once they are answered alike, and counted once.
+    const both = await Promise.all([at(0), at(0), at(0)])
+    expect(both.map(({ answers }) => answers)).toMatchObject([[{ rank: 1 }], [{ rank: 1 }], [{ rank: 1 }]])
+    const [counted] = await system.db.select().from(evals).where(eq(evals.id, eval_id))
+    expect(counted).toMatchObject({ asked: 1, totals: { answerable: 1 }, scores: { length: 1 } })
     await org.owner.call(saveSearchConfiguration, { source_id, ...configuration })
     await expect(at(1)).rejects.toMatchObject({
       code: 'CONFLICT',
@@ -415,6 +418,63 @@ describe('evals', () => {
     }
     await expect(startOf(as(viewer!), source_id, 1)).rejects.toMatchObject({ code: 'FORBIDDEN' })
     await expect(as(viewer!)(listEvals, { source_id })).rejects.toMatchObject({ code: 'FORBIDDEN' })
+  })
+
+  test('an answer that was lost is given again to whoever asked, of the rows they see by then, and counts once', async () => {
+    const source_id = secrets.sourceId
+    const { id: eval_id } = await startOf(org.owner.call, source_id, 3)
+    const asking = (from: number, questions: ReturnType<typeof wanting>[], call = org.owner.call) =>
+      call(askEval, { source_id, eval_id, from, questions })
+    const [open, side, nowhere] = [wanting('open'), wanting('side'), wanting('nowhere')]
+    const first = await asking(0, [open, side])
+    expect(await asking(0, [open, side])).toEqual(first)
+    // Less was asked than was sent: that much is answered.
+    expect(await asking(0, [open, side, nowhere])).toEqual(first)
+    expect(await asking(1, [side])).toEqual({ ...first, answers: [first.answers[1]] })
+    const last = await asking(2, [nowhere])
+    expect(last.eval).toMatchObject({ asked: 3, recall_at_5: 0.6667 })
+    await inDatabase(
+      org,
+      secrets.name,
+      (sql) => sql`update secrets set seen_by = 'role:nobody' where id = 'side'`,
+    )
+    const again = await asking(1, [side, nowhere])
+    expect(again.eval).toEqual(last.eval)
+    expect(again.answers).toMatchObject([{ rank: null, missing: ['side'] }, { rank: null }])
+    await inDatabase(
+      org,
+      secrets.name,
+      (sql) => sql`update secrets set seen_by = 'everyone' where id = 'side'`,
+    )
+    await expect(asking(3, [nowhere])).rejects.toMatchObject({ code: 'CONFLICT' })
+    for (const call of [as(developer!), other.owner.call]) {
+      await expect(asking(2, [nowhere], call)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    }
+  })
+
+  test('one person does not use up what all may ask', async () => {
+    const source_id = secrets.sourceId
+    const askAs = async (call: Call) => {
+      const { id: eval_id } = await startOf(call, source_id, 1)
+      return call(askEval, { source_id, eval_id, from: 0, questions: [wanting('open')] })
+    }
+    const key = sha256(`questions of evals of ${org.id} by ${developer!.userId}`)
+    const fullUntil = new Date(system.clock.now().getTime() + 24 * 60 * 60_000)
+    await system.db
+      .insert(throttles)
+      .values({ key, fullUntil })
+      .onConflictDoUpdate({ target: throttles.key, set: { fullUntil } })
+    const ofAll = () =>
+      system.db
+        .select()
+        .from(throttles)
+        .where(eq(throttles.key, sha256(`questions of evals of ${org.id}`)))
+    const before = await ofAll()
+    expect(before).toHaveLength(1)
+    await expect(askAs(as(developer!))).rejects.toMatchObject({ code: 'RATE_LIMITED' })
+    expect(await ofAll()).toEqual(before)
+    expect((await askAs(org.owner.call)).eval.finished_at).not.toBeNull()
+    await system.db.delete(throttles).where(eq(throttles.key, key))
   })
 
   test('a threshold from an eval marks answers as weak, until the table is searched in another way', async () => {

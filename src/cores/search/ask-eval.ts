@@ -5,7 +5,12 @@ import type { Hit } from '../../contracts/data-sources.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
 import type { EvalQuestion } from '../../contracts/evals.ts'
 import { FAIR_QUEUES } from '../../contracts/fair-queues.ts'
-import { EVAL, EVAL_HITS, EVAL_QUESTIONS_PER_ORGANIZATION } from '../../contracts/limits.ts'
+import {
+  EVAL,
+  EVAL_HITS,
+  EVAL_QUESTIONS_PER_ORGANIZATION,
+  EVAL_QUESTIONS_PER_PERSON,
+} from '../../contracts/limits.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import { recordingActivity } from '../activity/index.ts'
 import type { SourceRow } from '../databases/index.ts'
@@ -35,16 +40,24 @@ export const askEval =
       const { source } = await findAskable(deps.db, member, source_id)
       trace.source = source
       requireMinimumRole(member, source)
-      const begun = await requireEval(deps, source, member, eval_id)
-      requireNext(begun, source, from, questions.length)
-      const asked = await turns.take(
-        [member.orgId, member.userId],
-        () => askAll(deps, member, source, from, questions),
-        {
-          signal: principal.signal,
-        },
-      )
-      const row = await withTransaction(deps.db, (tx) => record(tx, deps.clock(), source, begun, asked))
+      const find = () => findEval(deps, source, member, eval_id, { from, count: questions.length })
+      await find()
+      const work = async () => {
+        // Another call of this eval may have had its turn meanwhile.
+        const begun = await find()
+        const again = begun.asked - from
+        const next = again > 0 ? questions.slice(0, again) : questions
+        const asked = await askAll(deps, member, source, from, next)
+        const recorded =
+          again > 0
+            ? begun
+            : await withTransaction(deps.db, (tx) => record(tx, deps.clock(), source, begun, asked))
+        // Counted by another process meanwhile: what that counted is answered here as well.
+        const row = recorded ?? (await find())
+        return { row, asked: asked.slice(0, row.asked - from) }
+      }
+      const keys = [member.orgId, member.userId]
+      const { row, asked } = await turns.take(keys, work, { signal: principal.signal })
       const answer = { eval: presentEval(row, source), answers: asked.map(presentAnswer) }
       trace.hits = asked.reduce((sum, { hits }) => sum + hits.length, 0)
       trace.answer = JSON.stringify(answer)
@@ -52,40 +65,46 @@ export const askEval =
     })
   }
 
+type Place = { readonly from: number; readonly count: number }
+
 /** Somebody else's does not exist: its questions are asked with their rights. */
-async function requireEval(
+async function findEval(
   { db }: SearchDeps,
   source: SourceRow,
   { userId }: MemberPrincipal,
   id: string,
+  place: Place,
 ): Promise<EvalRow> {
   const [found] = await db
     .select()
     .from(evals)
     .where(and(isEvalOf(source), eq(evals.id, id), eq(evals.createdBy, userId)))
   if (!found) throw notFound()
+  checkPlace(found, source, place)
   return found
 }
 
-function requireNext(begun: EvalRow, source: SourceRow, from: number, count: number): void {
-  if (begun.finishedAt !== null) throw new ServiceError('CONFLICT', 'This eval has finished')
+/** What was asked may be asked again: the answer was lost with a process, and the client knows its numbers only. */
+function checkPlace(begun: EvalRow, source: SourceRow, { from, count }: Place): void {
+  if (begun.finishedAt !== null && from >= begun.asked) {
+    throw new ServiceError('CONFLICT', 'This eval has finished')
+  }
   if (begun.configuredAt?.getTime() !== source.configuredAt?.getTime()) {
     throw new ServiceError('CONFLICT', 'The search configuration was changed since this eval began', {
       hint: 'Begin another one.',
     })
   }
-  if (from !== begun.asked) throw otherPlace(begun.asked)
+  if (from > begun.asked) {
+    throw new ServiceError('CONFLICT', `${begun.asked} questions of this eval were asked already`, {
+      hint: 'Begin another one, or go on from there.',
+    })
+  }
   if (from + count > begun.questions) {
     throw new ServiceError('INVALID_REQUEST', undefined, {
       problems: [`questions: must not be more than the ${begun.questions - from} that are left`],
     })
   }
 }
-
-const otherPlace = (asked: number) =>
-  new ServiceError('CONFLICT', `${asked} questions of this eval were asked already`, {
-    hint: 'Begin another one, or go on from there.',
-  })
 
 /** One after the other, for some seconds: what is left is for the next call, when others had their turn. */
 async function askAll(
@@ -116,7 +135,9 @@ async function askOne(
   source: SourceRow,
   { question, expect, target, filters }: EvalQuestion,
 ): Promise<Asked> {
-  await throttle(deps, `questions of evals of ${member.orgId}`, EVAL_QUESTIONS_PER_ORGANIZATION)
+  const key = `questions of evals of ${member.orgId}`
+  await throttle(deps, `${key} by ${member.userId}`, EVAL_QUESTIONS_PER_PERSON)
+  await throttle(deps, key, EVAL_QUESTIONS_PER_ORGANIZATION)
   const top_k = EVAL_HITS.searched
   const lists = await search(deps, member, source, { query: question, target, filters, top_k })
   const hits = mergeHits(lists, top_k)
@@ -136,14 +157,14 @@ function naming(error: unknown, number: number): unknown {
   })
 }
 
-/** Twice at once, the second finds other numbers than it was begun with. */
+/** Undefined: at once with another one, whose numbers count. */
 async function record(
   tx: Transaction,
   now: Date,
   source: SourceRow,
   begun: EvalRow,
   answers: readonly Asked[],
-): Promise<EvalRow> {
+): Promise<EvalRow | undefined> {
   const asked = begun.asked + answers.length
   const isDone = asked === begun.questions
   const before = isDone ? await newestEval(tx, source) : undefined
@@ -159,8 +180,7 @@ async function record(
       and(isEvalOf(source), eq(evals.id, begun.id), eq(evals.asked, begun.asked), isNull(evals.finishedAt)),
     )
     .returning()
-  if (!row) throw otherPlace(begun.asked)
-  if (isDone) await dropOldest(tx, source)
+  if (row && isDone) await dropOldest(tx, source)
   return row
 }
 
