@@ -22,13 +22,15 @@ export const evaluateDataSource: Run = async (ctx, input) => {
   const misses = answers.flatMap((answer, at) =>
     answer.missing.length === 0 ? [] : [{ question: questions[at]!.question, ...answer }],
   )
+  const text = textOf(finished, misses, answers.filter(({ weak }) => weak).length)
   const { thresholds } = isSet(input, 'set-threshold')
-    ? await ctx.callOperation('setThreshold', { source_id, eval_id: finished.id })
+    ? await ctx.callOperation('setThreshold', { source_id, eval_id: finished.id }).catch((error: unknown) => {
+        // The eval was made all the same. What failed leaves stdout to programs.
+        ctx.info(text.trimEnd())
+        throw error
+      })
     : {}
-  ctx.print(
-    { eval: finished, misses, ...(thresholds && { thresholds }) },
-    { text: textOf(finished, misses, answers.filter(({ weak }) => weak).length) },
-  )
+  ctx.print({ eval: finished, misses, ...(thresholds && { thresholds }) }, { text })
   for (const { target, score } of thresholds ?? []) {
     ctx.info(`Answers from ${target} are marked as weak below a score of ${score}`)
   }
@@ -55,9 +57,10 @@ async function askAll(ctx: CommandContext, source_id: string, questions: readonl
   try {
     let now = await ctx.callOperation('startEval', { source_id, questions: questions.length })
     const answers: Answer[] = []
-    while (now.asked < questions.length) {
-      progress.show(now.asked)
-      const from = now.asked
+    // Not by `asked`: what the server counted, and could not say, is answered again.
+    while (answers.length < questions.length) {
+      const from = answers.length
+      progress.show(from)
       const next = questions.slice(from, from + EVAL.perCall)
       const asked = await patiently(ctx, () =>
         ctx.callOperation('askEval', { source_id, eval_id: now.id, from, questions: next }),
