@@ -37,6 +37,8 @@ export type StoredPlan = {
   readonly longRows?: number | undefined
   /** The version before is back. */
   readonly isUndone?: boolean | undefined
+  /** When that was last changed. */
+  readonly undoneAt?: string | undefined
   readonly model: string
   readonly dimensions: number
   readonly language: string

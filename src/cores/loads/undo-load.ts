@@ -51,7 +51,7 @@ export const undoLoad: Verb<'undoLoad', LoadDeps> = writeInSteps(
       }),
     )
     // Afterwards: whoever asks again, because the answer was lost, finds it done and notes it.
-    const plan = { ...load.plan!, isUndone: undone }
+    const plan = { ...load.plan!, isUndone: undone, undoneAt: clock().toISOString() }
     await transaction(async ({ tx, audit }) => {
       const noted = await tx
         .update(loads)

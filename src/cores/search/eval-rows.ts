@@ -50,7 +50,7 @@ async function lastLoadAt(db: Handle, { orgId, id }: SourceRow): Promise<Date | 
   const [found] = await db
     .select({
       at: sql<number | null>`(extract(epoch from max(greatest(${loads.finishedAt},
-        case when ${loads.plan} ->> 'isUndone' is not null then ${loads.updatedAt} end))) * 1000)::float8`,
+        (${loads.plan} ->> 'undoneAt')::timestamptz))) * 1000)::float8`,
     })
     .from(loads)
     .where(
