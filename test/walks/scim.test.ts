@@ -311,6 +311,17 @@ describe('as Okta does it', () => {
     expect(await roleIn(org, person.userId)).toBe('viewer')
     await directory('PUT', path, { ...sent, active: false })
     expect(await roleIn(org, person.userId)).toBeUndefined()
+    // A replacement that says nothing of it leaves it as it is; somebody new is active.
+    for (const active of [undefined, null]) {
+      const silent = await directory('PUT', path, { ...sent, active, displayName: unique('Grace') })
+      expect(silent).toMatchObject({ status: 200, body: { active: false } })
+    }
+    expect(await roleIn(org, person.userId)).toBeUndefined()
+    await directory('PUT', path, sent)
+    expect((await directory('PUT', path, { ...sent, active: undefined })).body.active).toBe(true)
+    expect(await roleIn(org, person.userId)).toBe('viewer')
+    const another = { ...oktaUser(`${unique('new')}@${domain}`), active: undefined }
+    expect((await directory('POST', '/Users', another)).body.active).toBe(true)
   })
 
   test('groups: pushed with members, replaced whole, changed by value and without a path', async () => {

@@ -19,7 +19,8 @@ import { changedPerson, readChanges, readPerson, type PersonAttributes } from '.
 export const createPerson =
   (deps: Storage & Log) =>
   async (bearer: ScimPrincipal, body: unknown): Promise<PersonRow> => {
-    const attributes = readPerson(body)
+    const { active = true, ...sent } = readPerson(body)
+    const attributes = { ...sent, active }
     return telling(deps, bearer, async (context) => {
       const { tx, clock, orgId } = context
       await requireOwnAddresses(tx, orgId, attributes)
@@ -46,8 +47,11 @@ export const createPerson =
 export const replacePerson =
   (deps: Storage & Log) =>
   async (bearer: ScimPrincipal, id: string, body: unknown): Promise<PersonRow> => {
-    const attributes = readPerson(body)
-    return telling(deps, bearer, (context) => changePerson(context, id, () => attributes))
+    const sent = readPerson(body)
+    // Whoever is inactive stays so until the directory says otherwise.
+    return telling(deps, bearer, (context) =>
+      changePerson(context, id, ({ active }) => ({ ...sent, active: sent.active ?? active })),
+    )
   }
 
 export const patchPerson =

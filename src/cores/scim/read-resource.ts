@@ -60,7 +60,10 @@ function truthOf(value: unknown): boolean {
   )
 }
 
-export function readPerson(body: unknown): PersonAttributes {
+/** `active` undefined: it says nothing of it. */
+export function readPerson(
+  body: unknown,
+): Omit<PersonAttributes, 'active'> & { readonly active: boolean | undefined } {
   const fields = fieldsOf(body)
   const userName = userNameOf(fields.get('username'))
   const name = fields.get('name') == null ? new Map<string, unknown>() : fieldsOf(fields.get('name'))
@@ -71,7 +74,7 @@ export function readPerson(body: unknown): PersonAttributes {
     displayName: textOf('displayName', fields.get('displayname')),
     givenName: textOf('name.givenName', name.get('givenname')),
     familyName: textOf('name.familyName', name.get('familyname')),
-    active: fields.get('active') == null ? true : truthOf(fields.get('active')),
+    active: fields.get('active') == null ? undefined : truthOf(fields.get('active')),
   }
 }
 
