@@ -57,6 +57,7 @@ CREATE TABLE "scim_bearers" (
 	CONSTRAINT "scim_bearers_org_id_id_pk" PRIMARY KEY("org_id","id")
 );
 --> statement-breakpoint
+ALTER TABLE "group_members" ADD COLUMN "provisioned" boolean DEFAULT false NOT NULL;--> statement-breakpoint
 ALTER TABLE "provisioned_groups" ADD CONSTRAINT "provisioned_groups_org_id_organizations_id_fk" FOREIGN KEY ("org_id") REFERENCES "public"."organizations"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "provisioned_people" ADD CONSTRAINT "provisioned_people_org_id_organizations_id_fk" FOREIGN KEY ("org_id") REFERENCES "public"."organizations"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "provisioned_people" ADD CONSTRAINT "provisioned_people_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE set null ON UPDATE no action;--> statement-breakpoint

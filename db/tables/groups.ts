@@ -1,5 +1,5 @@
 /** Groups of an organization: members and machine agents who see the same rows. */
-import { index, pgTable, primaryKey, sql, text, uniqueIndex } from '../drizzle.ts'
+import { boolean, index, pgTable, primaryKey, sql, text, uniqueIndex } from '../drizzle.ts'
 import { instant, orgId } from './columns.ts'
 
 export const groups = pgTable(
@@ -27,6 +27,8 @@ export const groupMembers = pgTable(
     /** The membership, or the machine agent, it was given to: void once that has ended, so that ending it needs no write here. */
     membershipId: text('membership_id').notNull(),
     addedAt: instant('added_at').notNull(),
+    /** Given by the directory: it ends when the directory takes it. */
+    provisioned: boolean('provisioned').notNull().default(false),
   },
   (t) => [
     primaryKey({ columns: [t.orgId, t.groupId, t.userId] }),

@@ -631,29 +631,63 @@ describe('groups', () => {
     expect(await roleIn(org, userId)).toBe('owner')
   })
 
-  test('one that somebody here created is filled, not taken over: its own members and its name stay', async () => {
+  test('one that somebody here created is nothing to the directory: not found, filled, renamed or deleted', async () => {
     const at = await makeScimOrg(system)
     const name = unique('Legal')
     const { id: group_id } = await at.org.owner.call(createGroup, { name })
-    await at.org.owner.call(addGroupMember, { group_id, member_id: at.org.owner.userId })
     const ada = await provision(at)
     const { userId } = await signIn({ email: ada.email })
-    expect(await at.directory('POST', '/Groups', { displayName: name.toUpperCase() })).toMatchObject({
-      status: 409,
-      body: { scimType: 'uniqueness' },
-    })
-    const found = await at.directory(
-      'GET',
-      `/Groups?filter=${encodeURIComponent(`displayName eq "${name}"`)}`,
-    )
-    expect(found.body.Resources).toMatchObject([{ id: group_id, members: [] }])
+    await at.org.owner.call(addGroupMember, { group_id, member_id: userId })
+    const { body: own } = await at.directory('POST', '/Groups', { displayName: unique('Own') })
+    for (const [method, path] of [
+      ['POST', '/Groups'],
+      ['PUT', `/Groups/${own.id}`],
+    ] as const)
+      expect(await at.directory(method, path, { displayName: name.toUpperCase() })).toMatchObject({
+        status: 409,
+        body: { scimType: 'uniqueness' },
+      })
+    const asked = encodeURIComponent(`displayName eq "${name}" or id eq "${group_id}"`)
+    expect((await at.directory('GET', `/Groups?filter=${asked}`)).body.totalResults).toBe(0)
+    expect((await at.directory('GET', '/Groups')).body.Resources.map(({ id }) => id)).toEqual([own.id])
     const path = `/Groups/${group_id}`
-    await at.directory('PATCH', path, patch({ op: 'replace', path: 'members', value: [{ value: ada.id }] }))
-    const ids = async () =>
-      (await at.org.owner.call(showGroup, { group_id })).members.map(({ id }) => id).toSorted()
-    expect(await ids()).toEqual([userId, at.org.owner.userId].toSorted())
-    expect((await at.directory('DELETE', path)).status).toBe(204)
-    expect(await ids()).toEqual([at.org.owner.userId])
+    const unknown = await at.directory('GET', `/Groups/grp_${'0'.repeat(25)}`)
+    for (const [method, body] of [
+      ['GET'],
+      ['DELETE'],
+      ['PUT', { displayName: 'Ours', members: [{ value: ada.id }] }],
+      ['PATCH', patch({ op: 'replace', path: 'displayName', value: 'Ours' })],
+      ['PATCH', patch({ op: 'add', path: 'members', value: [{ value: ada.id }] })],
+      ['PATCH', patch({ op: 'remove', path: 'members' })],
+    ] as const)
+      expect(await at.directory(method, path, body)).toMatchObject({ status: 404, body: unknown.body })
+    await expect(at.org.owner.call(setGroupRole, { group_id, role: 'admin' })).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+    })
+    expect(await at.org.owner.call(showGroup, { group_id })).toMatchObject({
+      name,
+      members: [{ id: userId }],
+    })
+  })
+
+  test('whom somebody here put into a group stays when the directory takes them out', async () => {
+    const at = await makeScimOrg(system)
+    const people = [await provision(at), await provision(at), await provision(at)]
+    const ids: string[] = []
+    for (const { email } of people) ids.push((await signIn({ email })).userId)
+    const { body: group } = await at.directory('POST', '/Groups', { displayName: unique('Legal') })
+    const [path, group_id] = [`/Groups/${group.id}`, group.id]
+    const byHand = (n: number) => at.org.owner.call(addGroupMember, { group_id, member_id: ids[n]! })
+    const inIt = async () =>
+      (await at.org.owner.call(showGroup, { group_id })).members.map(({ id }) => ids.indexOf(id)).toSorted()
+    // One before the directory did, one after it.
+    await byHand(0)
+    const value = people.map(({ id }) => ({ value: id }))
+    await at.directory('PATCH', path, patch({ op: 'add', path: 'members', value }))
+    await byHand(1)
+    expect(await inIt()).toEqual([0, 1, 2])
+    await at.directory('PATCH', path, patch({ op: 'remove', path: 'members' }))
+    expect(await inIt()).toEqual([0, 1])
   })
 })
 

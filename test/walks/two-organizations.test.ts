@@ -75,7 +75,7 @@ import {
   type Person,
 } from '../support/make.ts'
 import { insertProposal } from '../support/insert-proposal.ts'
-import { directoryOf, patch } from '../support/scim.ts'
+import { directoryOf } from '../support/scim.ts'
 import { linkIn } from '../support/links.ts'
 import { listOf } from '../support/documents.ts'
 import { announced, startFile, uploadFile } from '../support/loads.ts'
@@ -416,11 +416,10 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
     rotateScimBearer: () => here.byOwner(scim.rotateScimBearer, {}),
     setGroupRole: async () => {
       const { token } = await here.byOwner(scim.rotateScimBearer, {})
-      const path = `/Groups/${here.group.group_id}`
-      const filled = patch({ op: 'add', path: 'externalId', value: 'board' })
-      await directoryOf(system, token)('PATCH', path, filled)
-      await here.byOwner(scim.setGroupRole, { ...here.group, role: 'developer' })
-      await here.byOwner(scim.setGroupRole, { ...here.group, role: 'none' })
+      const displayName = unique('group')
+      const { body } = await directoryOf(system, token)('POST', '/Groups', { displayName })
+      await here.byOwner(scim.setGroupRole, { group_id: body.id, role: 'developer' })
+      await here.byOwner(scim.setGroupRole, { group_id: body.id, role: 'none' })
     },
     revokeScimBearer: () => here.byOwner(scim.revokeScimBearer, {}),
     createTrailStream: () =>

@@ -27,7 +27,8 @@ export const addGroupMember: Verb<'addGroupMember', WithDirectory> = write(
           eq(groupMembers.userId, userId),
         ),
       )
-    const existing = stored?.membershipId === membershipId ? stored : undefined
+    // One that the directory gave is given by hand from now on: it stays when the directory takes its own.
+    const existing = stored?.membershipId === membershipId && !stored.provisioned ? stored : undefined
     const addedAt = existing?.addedAt ?? clock()
     if (!existing) {
       if (!stored && (await countStored(tx, group)) >= GROUP_MEMBERS_MAX) {
@@ -35,10 +36,10 @@ export const addGroupMember: Verb<'addGroupMember', WithDirectory> = write(
       }
       await tx
         .insert(groupMembers)
-        .values({ orgId, groupId: group_id, userId, membershipId, addedAt })
+        .values({ orgId, groupId: group_id, userId, membershipId, addedAt, provisioned: false })
         .onConflictDoUpdate({
           target: [groupMembers.orgId, groupMembers.groupId, groupMembers.userId],
-          set: { membershipId, addedAt },
+          set: { membershipId, addedAt, provisioned: false },
         })
       await recordWidening(tx, 'group_member', groupMemberRight(orgId, group_id, found.id))
       await audit('group.member_added', `${group.name}: ${found.email ?? found.name}`)

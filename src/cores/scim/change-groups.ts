@@ -1,4 +1,7 @@
-/** What a directory does to groups: create, replace, change a part, delete. They are the groups that rows name. */
+/**
+ * What a directory does to groups: create, replace, change a part, delete. They are groups that rows name, so those that
+ * people created are nothing to it: whoever it put there would see what their rows are for.
+ */
 import { and, count, eq, sql } from '../../../db/drizzle.ts'
 import {
   groups,
@@ -70,23 +73,23 @@ export const deleteProvisionedGroup =
       await takePlaces(tx, { orgId, groupId: id, personIds: inIt })
       await tx.delete(provisionedGroups).where(isProvisioned(orgId, id))
       await giveRoles(tx, clock, bearer, { orgId, personIds: inIt })
-      // One that somebody here created goes on with those whom they put there.
-      if (!isOfDirectory(group)) return
       await deleteGroup(tx, group)
       await recordNarrowing(tx, 'group', { id, orgId, to: { name: null } })
       await recordAudit(tx, clock, bearer, { orgId, action: 'group.removed', subject: group.name })
     })
-
-const isOfDirectory = ({ createdBy }: GroupRow): boolean => idPattern('scb').test(createdBy)
 
 const isProvisioned = (orgId: string, id: string) =>
   and(eq(provisionedGroups.orgId, orgId), eq(provisionedGroups.groupId, id))
 
 const GROUP_ID = idPattern('grp')
 
+/** Of the directory: unknown, another organization's and one that somebody here created answer alike. */
 async function lockOwnGroup({ tx, orgId }: ScimContext, id: string): Promise<GroupRow> {
   if (!GROUP_ID.test(id)) throw notFound()
-  return lockGroup(tx, orgId, id)
+  const group = await lockGroup(tx, orgId, id)
+  const [own] = await tx.select().from(provisionedGroups).where(isProvisioned(orgId, id))
+  if (!own) throw notFound()
+  return group
 }
 
 const changeGroup = (
@@ -98,14 +101,7 @@ const changeGroup = (
   asDirectory(deps, bearer, async (context) => {
     const { tx, clock, orgId } = context
     let group = await lockOwnGroup(context, id)
-    // From now on the directory fills it, whoever created it.
-    await tx
-      .insert(provisionedGroups)
-      .values({ orgId, groupId: id, updatedAt: clock() })
-      .onConflictDoUpdate({
-        target: [provisionedGroups.orgId, provisionedGroups.groupId],
-        set: { updatedAt: clock() },
-      })
+    await tx.update(provisionedGroups).set({ updatedAt: clock() }).where(isProvisioned(orgId, id))
     for (const one of steps) group = await step(context, group, one)
     return id
   })

@@ -104,7 +104,7 @@ export const listScimGroups =
           total: sql<number>`count(*) over ()`.mapWith(Number),
         })
         .from(groups)
-        .leftJoin(provisionedGroups, isOwn)
+        .innerJoin(provisionedGroups, isOwn)
         .where(where)
     const rows = await from().orderBy(asc(groups.id)).limit(Math.max(1, page.size)).offset(page.from)
     const total = rows[0]?.total ?? (page.from === 0 ? 0 : ((await from().limit(1))[0]?.total ?? 0))
@@ -126,7 +126,7 @@ export const showScimGroup =
       ? await db
           .select({ group: groups, own: provisionedGroups })
           .from(groups)
-          .leftJoin(provisionedGroups, isOwn)
+          .innerJoin(provisionedGroups, isOwn)
           .where(and(eq(groups.orgId, orgId), eq(groups.id, id)))
       : []
     if (!row) throw notFound()
@@ -134,6 +134,7 @@ export const showScimGroup =
     return presentGroup(row, members, base)
   }
 
+/** Not those that somebody here created. */
 const isOwn = and(eq(provisionedGroups.orgId, groups.orgId), eq(provisionedGroups.groupId, groups.id))
 
 type Shown = { readonly value: string; readonly display: string }
@@ -161,20 +162,20 @@ const presentGroup = (
     own,
   }: {
     readonly group: typeof groups.$inferSelect
-    readonly own: typeof provisionedGroups.$inferSelect | null
+    readonly own: typeof provisionedGroups.$inferSelect
   },
   members: readonly Shown[] | undefined,
   base: string,
 ) => ({
   schemas: [SCIM_URN.group],
   id: group.id,
-  ...(own?.externalId != null && { externalId: own.externalId }),
+  ...(own.externalId !== null && { externalId: own.externalId }),
   displayName: group.name,
   ...(members && { members }),
   meta: {
     resourceType: 'Group',
     created: group.createdAt.toISOString(),
-    lastModified: (own?.updatedAt ?? group.createdAt).toISOString(),
+    lastModified: own.updatedAt.toISOString(),
     location: `${base}/Groups/${group.id}`,
   },
 })

@@ -51,15 +51,15 @@ export async function givePlaces(
 ): Promise<void> {
   if (personIds.length === 0) return
   const given = await tx.execute<{ groupId: string; userId: string }>(sql`
-    insert into group_members as gm (org_id, group_id, user_id, membership_id, added_at)
-    select pl.org_id, pl.group_id, m.user_id, m.id, ${clock().toISOString()}::timestamptz
+    insert into group_members as gm (org_id, group_id, user_id, membership_id, added_at, provisioned)
+    select pl.org_id, pl.group_id, m.user_id, m.id, ${clock().toISOString()}::timestamptz, true
     from provisioned_places pl
     join provisioned_people p on p.org_id = pl.org_id and p.id = pl.person_id and p.active and p.deleted_at is null
     join memberships m on m.org_id = p.org_id and m.user_id = p.user_id
     where pl.org_id = ${orgId} and ${inGroup(groupId)} and pl.person_id in ${listed(personIds)}
     order by pl.group_id, m.user_id
     on conflict (org_id, group_id, user_id) do update
-      set membership_id = excluded.membership_id, added_at = excluded.added_at
+      set membership_id = excluded.membership_id, added_at = excluded.added_at, provisioned = true
       where gm.membership_id <> excluded.membership_id
     returning gm.group_id as "groupId", gm.user_id as "userId"`)
   await recordWidening(
@@ -69,7 +69,7 @@ export async function givePlaces(
   )
 }
 
-/** Whom it took out, by their ids. */
+/** Whom it took out, by their ids. A place that somebody here gave, too, stays. */
 export async function takePlaces(
   tx: Transaction,
   { orgId, groupId, personIds }: Of,
@@ -89,6 +89,7 @@ export async function takePlaces(
       as pl("groupId" text, "personId" text), provisioned_people p
     where p.org_id = ${orgId} and p.id = pl."personId"
       and gm.org_id = ${orgId} and gm.group_id = pl."groupId" and gm.user_id = p.user_id
+      and gm.provisioned
     returning gm.group_id as "groupId", gm.user_id as "userId"`)
   await recordNarrowing(
     tx,
