@@ -175,6 +175,8 @@ export const SCIM_BODY_MAX_BYTES = 1024 * 1024
 export const SCIM_FILTER = { characters: 1_000, depth: 8 }
 /** Of one request: some directories send one for each member. */
 export const SCIM_OPERATIONS_MAX = 1_000
+/** Of all groups in one answer; a group alone has fewer. */
+export const SCIM_PAGE_MEMBERS_MAX = 10_000
 /** Of one organization. */
 export const PROVISIONED_PEOPLE_MAX = 50_000
 /** Longer than a vector search takes, shorter than the time-outs of assistants. */

@@ -1,6 +1,6 @@
 /** SCIM: the directory of an organization says who its people are. Requests as Entra and Okta document them. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { and, eq, isNull } from '../../db/drizzle.ts'
+import { and, eq, isNull, sql } from '../../db/drizzle.ts'
 import { identities, memberships, provisionedPeople, users } from '../../db/schema.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import {
@@ -10,7 +10,12 @@ import {
   removeGroup,
   showGroup,
 } from '../../src/contracts/groups.ts'
-import { GROUP_MEMBERS_MAX, SCIM_BODY_MAX_BYTES, SCIM_CALLS } from '../../src/contracts/limits.ts'
+import {
+  GROUP_MEMBERS_MAX,
+  SCIM_BODY_MAX_BYTES,
+  SCIM_CALLS,
+  SCIM_PAGE_MEMBERS_MAX,
+} from '../../src/contracts/limits.ts'
 import {
   acceptInvitation,
   changeMemberRole,
@@ -868,6 +873,52 @@ test('pages: from 1, as many as asked and at most 200, and the total in each', a
   expect(await page('startIndex=0&count=-1')).toEqual([5, 1, []])
   expect(await page('count=100000')).toEqual([5, 1, [0, 1, 2, 3, 4]])
   expect(await page(`count=1&filter=${encodeURIComponent('active eq true')}`)).toEqual([5, 1, [0]])
+})
+
+test('a page of groups ends before their members are more than 10,000; the next one goes on', async () => {
+  const at = await makeScimOrg(system)
+  const groups: string[] = []
+  for (let n = 0; n < 4; n++)
+    groups.push((await at.directory('POST', '/Groups', { displayName: unique('Many') })).body.id)
+  const orgId = at.org.id
+  const perGroup = SCIM_PAGE_MEMBERS_MAX / 2
+  await system.db.execute(sql`
+    insert into provisioned_people
+      (org_id, id, bearer_id, user_name, email, active, active_since, created_at, updated_at)
+    select ${orgId}, 'scp_' || lpad(n::text, 25, '0'), 'scb', n || '@many.test', n || '@many.test', true, now(), now(), now()
+    from generate_series(1, ${perGroup}::int) n`)
+  // Two fill a page to its end, the third has one too many, the last has none.
+  for (const [id, count] of [
+    [groups[0], perGroup],
+    [groups[1], perGroup],
+    [groups[2], 1],
+  ] as const)
+    await system.db.execute(sql`
+      insert into provisioned_places (org_id, group_id, person_id)
+      select org_id, ${id}, id from provisioned_people where org_id = ${orgId} order by id limit ${count}`)
+  const page = async (query: string) => {
+    const { body } = await at.directory('GET', `/Groups?${query}`)
+    const sizes = body.Resources.map(({ id, members }) => [groups.indexOf(id), members?.length])
+    return [body.totalResults, body.itemsPerPage, sizes]
+  }
+  expect(await page('count=200')).toEqual([
+    4,
+    2,
+    [
+      [0, perGroup],
+      [1, perGroup],
+    ],
+  ])
+  expect(await page('startIndex=2&count=200')).toEqual([
+    4,
+    3,
+    [
+      [1, perGroup],
+      [2, 1],
+      [3, 0],
+    ],
+  ])
+  expect(await page('count=200&excludedAttributes=members')).toMatchObject([4, 4, {}])
 })
 
 test('active again is another membership, by a replacement too', async () => {

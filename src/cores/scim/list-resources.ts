@@ -9,7 +9,7 @@ import {
 } from '../../../db/schema.ts'
 import { notFound } from '../../contracts/errors.ts'
 import { idPattern } from '../../contracts/ids.ts'
-import { PAGE_DEFAULT, PAGE_MAX } from '../../contracts/limits.ts'
+import { PAGE_DEFAULT, PAGE_MAX, SCIM_PAGE_MEMBERS_MAX } from '../../contracts/limits.ts'
 import { SCIM_URN } from '../../contracts/scim-resources.ts'
 import type { Storage } from '../dependencies.ts'
 import type { ScimPrincipal } from './dependencies.ts'
@@ -108,14 +108,25 @@ export const listScimGroups =
         .where(where)
     const rows = await from().orderBy(asc(groups.id)).limit(Math.max(1, page.size)).offset(page.from)
     const total = rows[0]?.total ?? (page.from === 0 ? 0 : ((await from().limit(1))[0]?.total ?? 0))
-    const shown = page.size === 0 ? [] : rows
-    const members = await readMembers(db, orgId, asked.withMembers ? shown.map(({ group }) => group.id) : [])
+    const found = page.size === 0 ? [] : rows
+    if (!asked.withMembers)
+      return answer(
+        page,
+        total,
+        found.map((row) => presentGroup(row, undefined, base)),
+      )
+    const { members, cutAt } = await readMembers(
+      db,
+      orgId,
+      found.map(({ group }) => group.id),
+    )
+    // The page ends before the group whose members are too many. The first one never is: it has at most half as many.
+    const end = cutAt === undefined ? found.length : found.findIndex(({ group }) => group.id === cutAt)
+    const shown = found.slice(0, end)
     return answer(
       page,
       total,
-      shown.map((row) =>
-        presentGroup(row, asked.withMembers ? (members.get(row.group.id) ?? []) : undefined, base),
-      ),
+      shown.map((row) => presentGroup(row, members.get(row.group.id) ?? [], base)),
     )
   }
 
@@ -130,7 +141,7 @@ export const showScimGroup =
           .where(and(eq(groups.orgId, orgId), eq(groups.id, id)))
       : []
     if (!row) throw notFound()
-    const members = withMembers ? ((await readMembers(db, orgId, [id])).get(id) ?? []) : undefined
+    const members = withMembers ? ((await readMembers(db, orgId, [id])).members.get(id) ?? []) : undefined
     return presentGroup(row, members, base)
   }
 
@@ -139,21 +150,31 @@ const isOwn = and(eq(provisionedGroups.orgId, groups.orgId), eq(provisionedGroup
 
 type Shown = { readonly value: string; readonly display: string }
 
-/** People of the directory only: whom else somebody put into a group here is nothing to it. */
+/**
+ * People of the directory only: whom else somebody put into a group here is nothing to it. `cutAt`: the first group whose
+ * members are not all there, because an answer has at most so many.
+ */
 async function readMembers(
   db: Storage['db'],
   orgId: string,
   groupIds: readonly string[],
-): Promise<ReadonlyMap<string, readonly Shown[]>> {
-  if (groupIds.length === 0) return new Map()
+): Promise<{ readonly members: ReadonlyMap<string, readonly Shown[]>; readonly cutAt?: string }> {
+  if (groupIds.length === 0) return { members: new Map() }
   const rows = await db
     .select({ groupId: places.groupId, value: people.id, display: people.userName })
     .from(places)
     .innerJoin(people, and(eq(people.orgId, places.orgId), eq(people.id, places.personId)))
     .where(and(eq(places.orgId, orgId), inArray(places.groupId, [...groupIds]), isNull(people.deletedAt)))
-    .orderBy(places.groupId, people.id)
+    .orderBy(places.groupId, places.personId)
+    .limit(SCIM_PAGE_MEMBERS_MAX + 1)
   const byGroup = Map.groupBy(rows, ({ groupId }) => groupId)
-  return new Map([...byGroup].map(([id, of]) => [id, of.map(({ value, display }) => ({ value, display }))]))
+  const cutAt = rows[SCIM_PAGE_MEMBERS_MAX]?.groupId
+  return {
+    members: new Map(
+      [...byGroup].map(([id, of]) => [id, of.map(({ value, display }) => ({ value, display }))]),
+    ),
+    ...(cutAt !== undefined && { cutAt }),
+  }
 }
 
 const presentGroup = (
