@@ -42,6 +42,7 @@ export type PullRequestState = (typeof PULL_REQUEST_STATES)[number]
 /** Why a pull request failed, or was not opened or looked at the last time. */
 export const PULL_REQUEST_CODES = {
   CLOSED_UPSTREAM: 'The pull request was closed without being merged',
+  CHANGED_UPSTREAM: 'Merged with other lines: what was pushed since does not have those of the proposal',
   UPSTREAM_DIFFERS: 'The files are not in the repository as they are in the head: push it, and retry',
   BRANCH_TAKEN: 'The branch is there already, with something else in it',
   REMOTE_REFUSED: 'The host refused the token, or what it was asked for',

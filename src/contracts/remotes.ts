@@ -19,7 +19,9 @@ const RepositoryUrl = field(
     .max(500)
     .transform((url) => url.replace(/(?:\.git)?\/*$/, ''))
     .refine(
-      (url) => /^https?:\/\/[^/?#@\\\s]+(?:\/[\w.-]+){2,20}$/.test(url) && !/\/\.{1,2}(?:\/|$)/.test(url),
+      (url) =>
+        URL.canParse(url) &&
+        /^https?:\/\/[^/?#@\\\s]+(?:\/[\w.-]+){2,20}$/.test(url) && !/\/\.{1,2}(?:\/|$)/.test(url),
       'must be the address of a repository such as https://github.com/acme/shop',
     ),
   {

@@ -20,6 +20,7 @@ import { ServiceError } from '../../src/contracts/errors.ts'
 import type { GitHostName } from '../../src/contracts/git-hosts.ts'
 import {
   approveProposal,
+  denyProposal,
   listProposalQueue,
   listProposals,
   retryProposal,
@@ -45,6 +46,7 @@ import { startSystem, type TestSystem } from '../support/system.ts'
 
 const SUM = 'export const sum = (items) =>\n  items.reduce((total, { price }) => total + price, 0)\n'
 const REPAIRED = SUM.replace('total + price', 'total + (price ?? 0)')
+const DAY = 24 * 60 * 60
 const TREE: Tree = { 'src/sum.js': SUM, 'src/other.js': 'export const other = 1\n' }
 
 let system: TestSystem
@@ -135,6 +137,22 @@ async function opened(kind: GitHostName = 'github'): Promise<string> {
   await work()
   return id
 }
+/** Opened, merged at the host, and seen. */
+async function merged(): Promise<string> {
+  const id = await opened()
+  host.merge(1)
+  await later()
+  await work()
+  return id
+}
+async function deployed(revision_id: string): Promise<string> {
+  const { id: deployment_id } = await owner(deploy.createDeployment, { alias, revision_id })
+  const { fence } = await owner(deploy.claimDeployment, { alias, runner: 'r' })
+  await owner(deploy.finishDeployment, { alias, deployment_id, fence: fence!, exit_code: 0 })
+  return deployment_id
+}
+/** One that has claimed a deployment. */
+const runner = async () => deployed((await headOf())!)
 const eventsOf = async (id: string) =>
   (
     await system.db
@@ -348,6 +366,11 @@ describe.each(['github', 'gitlab', 'gitea'] as const)('a remote at %s', (kind) =
     expect([refused.status, elsewhere.status]).toEqual([404, 404])
     expect(await work()).toBe(0)
     system.clock.advance(15)
+    // A host that is not well is left to its pause, whoever signs.
+    await system.db.update(pullRequests).set({ failures: 1 })
+    expect((await call(signed(secret))).status).toBe(204)
+    expect(await work()).toBe(0)
+    await system.db.update(pullRequests).set({ failures: 0 })
     expect((await call(signed(secret))).status).toBe(204)
     expect(await work()).toBe(1)
     // Not what was said, but what is.
@@ -373,6 +396,9 @@ describe('a remote', () => {
     const token = host.makeToken()
     const given = { alias, host: 'github' as const, url: `${host.url}.git/`, token }
     expect((await refusal(other!.owner.call(setAppRemote, given)))[0]).toBe('NOT_FOUND')
+    for (const url of ['https://a:b/x/y', 'https://h:99999/x/y']) {
+      expect((await refusal(as(admin)(setAppRemote, { ...given, url })))[0]).toBe('INVALID_REQUEST')
+    }
     const before = host.asked.length
     expect(before).toBe(0)
     const made = await as(admin)(setAppRemote, given)
@@ -427,9 +453,91 @@ describe('a remote', () => {
     expect(await show(id)).toMatchObject({ state: 'failed', pull_request: { code: 'REMOTE_REMOVED' } })
   })
 
+  test('that merged other lines lets a person end it, and fails it after a week of pushes without them', async () => {
+    const id = await merged()
+    await push({ ...TREE, 'src/sum.js': REPAIRED.replace('?? 0', '|| 0') })
+    expect(await show(id)).toMatchObject({ state: 'deploying', decision: { can: { deny: true, retry: true } } })
+    system.clock.advance(6 * DAY)
+    await later()
+    await work()
+    expect((await show(id)).state).toBe('deploying')
+    system.clock.advance(DAY + 60)
+    await later()
+    await work()
+    expect(await show(id)).toMatchObject({
+      state: 'failed',
+      pull_request: { state: 'merged', code: 'CHANGED_UPSTREAM' },
+    })
+    expect([await findingOf(id), (await eventsOf(id)).at(-1)]).toEqual(['open', 'failed CHANGED_UPSTREAM'])
+    expect(await work()).toBe(0)
+    // It is upstream: retrying waits for its lines, and opens no other one.
+    expect(await retry(id)).toMatchObject({ state: 'deploying', pull_request: { state: 'merged', code: null } })
+    expect(await work()).toBe(1)
+    expect([(await show(id)).state, host.requests.length]).toEqual(['deploying', 1])
+    expect(await retry(id)).toMatchObject({ state: 'deploying' })
+    expect(await as(admin)(denyProposal, await asked(id))).toMatchObject({ state: 'denied' })
+    expect([await findingOf(id), await work()]).toEqual(['quiet', 0])
+    await push({ ...TREE, 'src/sum.js': REPAIRED })
+    expect((await show(id)).state).toBe('denied')
+  })
+
+  test('whose merge nothing was pushed after is waited for', async () => {
+    const id = await merged()
+    system.clock.advance(8 * DAY)
+    await later()
+    await work()
+    expect((await show(id)).state).toBe('deploying')
+  })
+
+  test('with a runner’s token that no runner uses does not wait for a deployment', async () => {
+    await owner(createAppToken, { alias, scope: 'apps:run', name: 'runner' })
+    const id = await merged()
+    await push({ ...TREE, 'src/sum.js': REPAIRED })
+    expect((await show(id)).state).toBe('deployed')
+  })
+
+  test('lands each proposal, however much the others have to read; a broken rollout reopens them all', async () => {
+    const first = await merged()
+    const [row] = await system.db.select().from(proposals).where(eq(proposals.id, first))
+    const [request] = await system.db.select().from(pullRequests).where(eq(pullRequests.id, first))
+    const [finding] = await system.db.select().from(findings).where(eq(findings.fingerprint, row!.fingerprint))
+    const big = `${'x'.repeat(900_000)}\n`
+    const names = [0, 1, 2, 3, 4, 5]
+    // Newer ones of the same app, each with a file that is nearly as long as one may be.
+    for (const n of names) {
+      const path = `big${n}.txt`
+      const fingerprint = `${row!.fingerprint.slice(0, -1)}${n}x`
+      const diff = `--- a/${path}\n+++ b/${path}\n@@ -1,1 +1,2 @@\n x\n+landed ${n}\n`
+      const files = [{ ...row!.files[0]!, path }]
+      const id = `${first}${n}`
+      await system.db.insert(proposals).values({ ...row!, id, fingerprint, diff, files })
+      await system.db.insert(pullRequests).values({ ...request!, id })
+      await system.db.insert(findings).values({ ...finding!, id: `${finding!.id}${n}`, fingerprint })
+    }
+    await runner()
+    const landed = names.map((n) => [`big${n}.txt`, `${big}landed ${n}\n`] as const)
+    const { id: revision_id } = await push({
+      ...TREE,
+      'src/sum.js': REPAIRED,
+      ...Object.fromEntries(landed),
+    })
+    const deployment_id = await deployed(revision_id)
+    const states = () =>
+      system.db
+        .select({ proposal: proposals.state, finding: findings.state })
+        .from(proposals)
+        .innerJoin(findings, and(eq(findings.appId, appId), eq(findings.fingerprint, proposals.fingerprint)))
+        .where(eq(proposals.appId, appId))
+    const all = (proposal: string, state: string) =>
+      Array.from({ length: 7 }, () => ({ proposal, finding: state }))
+    expect(await states()).toEqual(all('deployed', 'resolved'))
+    await owner(deploy.reportBrokenRollout, { alias, deployment_id })
+    expect(await states()).toEqual(all('failed', 'open'))
+  })
+
   test('of an app with a runner waits for the deployment of what holds its lines', async () => {
     const id = await opened()
-    await owner(createAppToken, { alias, scope: 'apps:run', name: 'runner' })
+    await runner()
     host.merge(1)
     await later()
     await work()

@@ -1,4 +1,4 @@
-/** The proposal that a deployment carries out, and the finding behind it, stand as the deployment does. */
+/** The proposals that a deployment carries out, and the findings behind them, stand as the deployment does. */
 import type { Transaction } from '../../../db/connect.ts'
 import { and, eq, inArray } from '../../../db/drizzle.ts'
 import { findings, proposals } from '../../../db/schema.ts'
@@ -40,7 +40,7 @@ export async function followDeployment(
   }: Pick<Deployment, 'orgId' | 'id' | 'appId' | 'revisionId' | 'state'>,
 ): Promise<void> {
   if (state === 'succeeded') await landMerged(tx, clock, { orgId, appId }, { revisionId, deploymentId: id })
-  const [proposal] = await tx
+  const followed = await tx
     .update(proposals)
     .set({ state: STATES[state], changedAt: clock() })
     .where(
@@ -50,23 +50,23 @@ export async function followDeployment(
         inArray(proposals.state, ['approved', 'deploying', 'deployed', 'failed']),
       ),
     )
-    .returning({
-      appId: proposals.appId,
-      fingerprint: proposals.fingerprint,
-      undoneBy: proposals.undoneBy,
-    })
-  if (!proposal) return
+    .returning({ fingerprint: proposals.fingerprint, undoneBy: proposals.undoneBy })
   const change = FINDING_CHANGES[state]
+  if (change === undefined) return
   // What runs now is gone with the next deployment: a push has taken it away.
-  if (change === undefined || (change.to === 'resolved' && proposal.undoneBy !== null)) return
+  const meant = followed.filter(({ undoneBy }) => change.to !== 'resolved' || undoneBy === null)
+  if (meant.length === 0) return
   await tx
     .update(findings)
     .set({ state: change.to })
     .where(
       and(
         eq(findings.orgId, orgId),
-        eq(findings.appId, proposal.appId),
-        eq(findings.fingerprint, proposal.fingerprint),
+        eq(findings.appId, appId),
+        inArray(
+          findings.fingerprint,
+          meant.map(({ fingerprint }) => fingerprint),
+        ),
         inArray(findings.state, [...change.from]),
       ),
     )

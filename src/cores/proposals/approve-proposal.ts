@@ -16,7 +16,7 @@ export const approveProposal: Verb<'approveProposal', WithDirectory> = write(
     // As whoever pushes: the head is the same until the end.
     await lockStorage(tx, app.orgId)
     const proposal = await lockProposal(tx, app, proposal_id)
-    refuseUnlessAllowed('approve', proposal, viewing, diff_sha256)
+    await refuseUnlessAllowed(tx, 'approve', proposal, viewing, diff_sha256)
     const key = { orgId: app.orgId, appId: app.id }
     if ((await findHead(tx, key)) !== proposal.baseRevisionId) throw decisionRefused([explainReason('STALE')])
     const decidedNow = await decidedBy(tx, clock, member, note)

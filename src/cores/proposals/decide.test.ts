@@ -4,10 +4,11 @@ import { PROPOSAL_ACTIONS, reasonsToTell } from '../../contracts/proposal-decisi
 import { decisionFor, reasonsAgainst, type Decider } from './decide.ts'
 
 const AUTHOR = 'run:exec_1'
-const proposal = (state: ProposalState, requester: string | null = null) => ({
+const proposal = (state: ProposalState, requester: string | null = null, isMerged = false) => ({
   state,
   authorId: AUTHOR,
   requesterIds: requester === null ? [] : [requester],
+  isMerged,
 })
 const LINK = { isOn: true, mcpDecisions: 'link' } as const
 const DIRECT = { isOn: true, mcpDecisions: 'direct' } as const
@@ -107,6 +108,14 @@ test('whoever started the run may deny it and have it applied anew, but not depl
   expect(can('ready')).toEqual({ approve: false, deny: true, retry: false })
   expect(can('stale').retry).toBe(true)
   expect(can('failed').retry).toBe(false)
+})
+
+test('what is merged, and waits for a push, may be ended or looked at again; by whoever started the run only ended', () => {
+  const can = (state: ProposalState, requester: string | null = null) =>
+    decisionFor(proposal(state, requester, true), admin, LINK).can
+  expect(can('deploying')).toEqual({ approve: false, deny: true, retry: true })
+  expect(can('deploying', 'usr_a')).toEqual({ approve: false, deny: true, retry: false })
+  expect(can('deployed')).toEqual({ approve: false, deny: false, retry: false })
 })
 
 test('a viewer may do nothing in any state', () => {

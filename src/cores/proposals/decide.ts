@@ -23,6 +23,8 @@ export type Decidable = {
   readonly authorId: string
   /** Who started the run, and who changed its settings within a day before. Nobody: the schedule. */
   readonly requesterIds: readonly string[]
+  /** Upstream. It waits for a push that has its lines, which may never come. */
+  readonly isMerged: boolean
 }
 
 /** Of the organization's settings. */
@@ -51,17 +53,23 @@ const hasAsked = ({ userId, machineUserIds }: Decider, { requesterIds }: Decidab
 
 /** Denying, and applying a change anew that somebody else is then to approve, need no second person. */
 const deploys = (action: ProposalAction, { state }: Decidable): boolean =>
-  action === 'approve' || (action === 'retry' && state === 'failed')
+  action === 'approve' || (action === 'retry' && state !== 'stale')
 
-const againstRetry = ({ state }: Decidable): DecisionReason | undefined =>
-  state === 'stale' || state === 'failed' ? undefined : 'NOTHING_TO_RETRY'
+/** Nothing of ours may end its waiting: a person may. */
+const isWaiting = ({ state, isMerged }: Decidable): boolean => state === 'deploying' && isMerged
 
-function againstDeciding(action: ProposalAction, { state }: Decidable): DecisionReason | undefined {
+const againstRetry = (proposal: Decidable): DecisionReason | undefined =>
+  proposal.state === 'stale' || proposal.state === 'failed' || isWaiting(proposal)
+    ? undefined
+    : 'NOTHING_TO_RETRY'
+
+function againstDeciding(action: ProposalAction, proposal: Decidable): DecisionReason | undefined {
+  const { state } = proposal
   if (state === 'ready') return undefined
   if (state === 'preparing') return 'NOT_READY'
   // What nobody wants any more may be denied whatever it would be applied to.
   if (state === 'stale') return action === 'deny' ? undefined : 'STALE'
-  return 'ALREADY_DECIDED'
+  return action === 'deny' && isWaiting(proposal) ? undefined : 'ALREADY_DECIDED'
 }
 
 export function decisionFor(proposal: Decidable, who: Decider, rules: DecisionRules) {

@@ -16,6 +16,7 @@ import {
   type Settings,
 } from '../maintenance/index.ts'
 import { requireMember, type MemberPrincipal } from '../principal.ts'
+import { findPullRequest } from '../remotes/index.ts'
 import { reasonsAgainst, type Decider, type DecisionRules } from './decide.ts'
 import { decidableOf, type Proposal, type Viewing } from './proposal-rows.ts'
 
@@ -81,13 +82,15 @@ export async function lockDecider(
 }
 
 /** With all reasons: the decision object would say the same. */
-export function refuseUnlessAllowed(
+export async function refuseUnlessAllowed(
+  tx: Transaction,
   action: ProposalAction,
   proposal: Proposal,
   { who, rules }: Viewing,
   diffSha256: string,
-): void {
-  const reasons = reasonsAgainst(action, decidableOf(proposal), who, rules)
+): Promise<void> {
+  const decidable = decidableOf(proposal, await findPullRequest(tx, proposal))
+  const reasons = reasonsAgainst(action, decidable, who, rules)
   if (reasons.length === 0 && proposal.diffSha256 !== diffSha256) reasons.push('DIFF_CHANGED')
   if (reasons.length > 0) throw decisionRefused(reasons.map(explainReason))
 }

@@ -101,6 +101,7 @@ const authorIdOf = ({ executionId }: Pick<Proposal, 'executionId'>): string => `
 
 export const decidableOf = (
   row: Pick<Proposal, 'state' | 'executionId' | 'requestedById' | 'changedBy'>,
+  pullRequest: PullRequestRow | undefined,
 ): Decidable => ({
   state: row.state,
   authorId: authorIdOf(row),
@@ -108,6 +109,7 @@ export const decidableOf = (
     ...(row.requestedById === null ? [] : [row.requestedById]),
     ...row.changedBy.map(({ id }) => id),
   ],
+  isMerged: pullRequest?.state === 'merged',
 })
 
 export type Viewing = {
@@ -147,7 +149,7 @@ export function presentProposal(
     undone_by: row.undoneBy,
     effect: presentEffect(row.effect),
     created_at: row.createdAt.toISOString(),
-    decision: decisionFor(decidableOf(row), who, rules),
+    decision: decisionFor(decidableOf(row, pullRequest), who, rules),
   }
 }
 

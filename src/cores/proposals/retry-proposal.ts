@@ -1,6 +1,7 @@
 /**
  * decisions, 14: a stale proposal is applied to the new head, and is then to be decided again; a failed one is deployed again, or
- * opened again where the app has a remote, or becomes stale when somebody has changed the source since it was approved.
+ * opened again where the app has a remote, or becomes stale when somebody has changed the source since it was approved. One
+ * that is merged upstream is looked for in what was pushed, and waits anew.
  */
 import type { Transaction } from '../../../db/connect.ts'
 import { and, eq } from '../../../db/drizzle.ts'
@@ -43,11 +44,11 @@ export const retryProposal: Verb<'retryProposal', RetryDeps> = writeInSteps(
       const deciding = await lockDecider(tx, context, principal, asked.alias)
       await lockStorage(tx, deciding.app.orgId)
       const proposal = await lockProposal(tx, deciding.app, asked.proposal_id)
-      refuseUnlessAllowed('retry', proposal, deciding.viewing, asked.diff_sha256)
+      await refuseUnlessAllowed(tx, 'retry', proposal, deciding.viewing, asked.diff_sha256)
       const retried =
-        proposal.state === 'failed'
-          ? await deployAgain(tx, context, deciding, proposal)
-          : await saveApplied(tx, context, deciding, proposal, applied)
+        proposal.state === 'stale'
+          ? await saveApplied(tx, context, deciding, proposal, applied)
+          : await deployAgain(tx, context, deciding, proposal)
       await auditDecision(tx, clock, 'retried', {
         alias: asked.alias,
         principal: deciding.principal,
@@ -72,7 +73,7 @@ async function applyToHead(
   // Everything that would refuse it does so now: nobody who may not retry makes us compare.
   await withTransaction(deps.db, async (tx) => {
     const { viewing } = await lockDecider(tx, deps, principal, alias)
-    refuseUnlessAllowed('retry', proposal, viewing, diff_sha256)
+    await refuseUnlessAllowed(tx, 'retry', proposal, viewing, diff_sha256)
   })
   const key = { orgId: app.orgId, appId: app.id }
   const head = await findHead(deps.db, key)

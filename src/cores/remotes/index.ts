@@ -5,6 +5,7 @@ export {
   presentPullRequest,
   readPullRequests,
   requestPullRequest,
+  unwatch,
   watchAgain,
   type PullRequestRow,
 } from './pull-request-rows.ts'

@@ -84,7 +84,7 @@ export async function failPullRequest(
   tx: Transaction,
   clock: Clock,
   key: PullRequestKey,
-  { code, state = 'failed' }: { readonly code: PullRequestCode; readonly state?: 'failed' | 'closed' },
+  { code, state = 'failed' }: { readonly code: PullRequestCode; readonly state?: 'failed' | 'closed' | 'merged' },
 ): Promise<void> {
   const now = clock()
   const [proposal] = await tx
@@ -120,7 +120,8 @@ export async function failPullRequest(
     type: 'application.maintenance.proposal.failed',
     subject: `proposals/${key.id}`,
     source: 'remotes',
-    dedupKey: `${key.id}:failed:${row!.ordinal}`,
+    // One that is merged may fail more than once.
+    dedupKey: `${key.id}:failed:${row!.ordinal}:${now.getTime()}`,
     actorId: null,
     appId: proposal.appId,
     data: { proposal_id: key.id, code },
@@ -151,8 +152,16 @@ export async function giveUpPullRequests(
 
 /** Whether it has landed is asked now: a push may have come before. */
 export async function watchAgain(tx: Transaction, clock: Clock, key: PullRequestKey): Promise<void> {
-  await tx.update(pullRequests).set({ nextAt: clock() }).where(isPullRequest(key))
+  await tx.update(pullRequests).set({ nextAt: clock(), code: null }).where(isPullRequest(key))
   await notify(tx, 'pull-requests')
+}
+
+/** Nobody waits for it any more: what is merged stays so at the host. */
+export async function unwatch(tx: Transaction, key: PullRequestKey): Promise<void> {
+  await tx
+    .update(pullRequests)
+    .set({ nextAt: null, ...pullRequestLease.given })
+    .where(isPullRequest(key))
 }
 
 /** What did not work with the token of before is tried with the new one now. */

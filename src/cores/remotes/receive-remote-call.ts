@@ -31,6 +31,8 @@ export const receiveRemoteCall: Verb<'receiveRemoteCall', Pick<RemoteDeps, 'data
           eq(pullRequests.orgId, remote.orgId),
           eq(pullRequests.appId, remote.appId),
           eq(pullRequests.state, 'open'),
+          // A host that is not well is left alone until its pause is over.
+          eq(pullRequests.failures, 0),
           or(
             isNull(pullRequests.lookedAt),
             lt(pullRequests.lookedAt, new Date(now.getTime() - LOOKED_BEFORE_MS)),

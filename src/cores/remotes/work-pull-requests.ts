@@ -3,15 +3,15 @@
  * next one finds by the name of its branch what is there already. One that does not work is tried again after growing pauses,
  * and an organization has two at a time, so that a host that hangs keeps only its own waiting.
  */
-import { and, desc, eq, sql } from '../../../db/drizzle.ts'
-import { apps, deployments, proposals, pullRequests } from '../../../db/schema.ts'
+import { and, desc, eq, isNull, sql } from '../../../db/drizzle.ts'
+import { appHeads, apps, deployments, proposals, pullRequests } from '../../../db/schema.ts'
 import type { Handle, Transaction } from '../../../db/connect.ts'
 import type { PullRequestCode } from '../../contracts/git-hosts.ts'
 import type { DataKeys } from '../../trust/data-key.ts'
 import type { Log, Storage } from '../dependencies.ts'
 import { openEvidence, readEvidence } from '../findings/index.ts'
 import { recordEvent } from '../outbox.ts'
-import { findHead, findRevision, landMerged, readBlobs } from '../revisions/index.ts'
+import { findHead, findRevision, landMerged, lockWaiting, readBlobs } from '../revisions/index.ts'
 import { withTransaction } from '../transaction.ts'
 import { claimFirst, notAhead } from '../work/index.ts'
 import { branchOf, composePullRequest } from './compose-pull-request.ts'
@@ -31,6 +31,8 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 /** What cannot be opened for so long is given up, and a person decides. */
 const GIVE_UP_MS = 24 * HOUR_MS
+/** After the merge. */
+const LANDS_WITHIN_MS = 7 * 24 * HOUR_MS
 /** Waiting longer changes nothing about these. */
 const FINAL: ReadonlySet<PullRequestCode> = new Set(['UPSTREAM_DIFFERS', 'BRANCH_TAKEN', 'REMOTE_REMOVED'])
 
@@ -162,7 +164,7 @@ async function look(deps: PullRequestDeps, claimed: PullRequestRow): Promise<voi
   if (!remote) return settleFailed(deps, claimed, { kind: 'failed', code: 'REMOTE_REMOVED' })
   const seen = await gitHosts.look(accessOf(dataKeys, remote), claimed.number!)
   if (seen.kind === 'failed') return settleFailed(deps, claimed, seen)
-  await settlePullRequest(deps, claimed, async (tx) => {
+  await settlePullRequest(deps, claimed, async (tx, locked) => {
     if (seen.state === 'closed') {
       return failPullRequest(tx, clock, claimed, { code: 'CLOSED_UPSTREAM', state: 'closed' })
     }
@@ -178,26 +180,48 @@ async function look(deps: PullRequestDeps, claimed: PullRequestRow): Promise<voi
         ),
       )
     await change(tx, claimed, { state: 'merged', ...watched(claimed, clock()) })
-    await landInHead(tx, deps, claimed)
+    await landInHead(tx, deps, claimed, locked)
   })
 }
 
 /** Pushes and deployments say so by themselves; whatever came in between them is seen here. */
 async function land(deps: PullRequestDeps, claimed: PullRequestRow): Promise<void> {
-  await settlePullRequest(deps, claimed, async (tx) => {
+  await settlePullRequest(deps, claimed, async (tx, locked) => {
     await change(tx, claimed, watched(claimed, deps.clock()))
-    await landInHead(tx, deps, claimed)
+    await landInHead(tx, deps, claimed, locked)
+    if (await isChangedUpstream(tx, deps.clock(), claimed)) {
+      await failPullRequest(tx, deps.clock, claimed, { code: 'CHANGED_UPSTREAM', state: 'merged' })
+    }
   })
+}
+
+/** What was pushed since it was seen merged has not had its lines for so long: somebody changed them before they merged. */
+async function isChangedUpstream(tx: Transaction, now: Date, { orgId, appId, id }: PullRequestRow): Promise<boolean> {
+  const [row] = await tx
+    .select({ since: proposals.changedAt, pushedAt: appHeads.setAt })
+    .from(proposals)
+    .innerJoin(pullRequests, and(eq(pullRequests.orgId, proposals.orgId), eq(pullRequests.id, proposals.id)))
+    .innerJoin(appHeads, and(eq(appHeads.orgId, orgId), eq(appHeads.appId, appId)))
+    .where(
+      and(
+        eq(proposals.orgId, orgId),
+        eq(proposals.id, id),
+        eq(proposals.state, 'deploying'),
+        isNull(pullRequests.landedBy),
+      ),
+    )
+  return row !== undefined && row.pushedAt > row.since && now.getTime() - row.since.getTime() > LANDS_WITHIN_MS
 }
 
 async function landInHead(
   tx: Transaction,
   { clock }: PullRequestDeps,
   { orgId, appId }: PullRequestRow,
+  locked: readonly string[],
 ): Promise<void> {
   const key = { orgId, appId }
   const head = await findHead(tx, key)
-  if (head !== undefined) await landMerged(tx, clock, key, { revisionId: head })
+  if (head !== undefined) await landMerged(tx, clock, key, { revisionId: head, locked })
   const [last] = await tx
     .select({ id: deployments.id, revisionId: deployments.revisionId })
     .from(deployments)
@@ -206,7 +230,7 @@ async function landInHead(
     )
     .orderBy(desc(deployments.fence))
     .limit(1)
-  if (last) await landMerged(tx, clock, key, { revisionId: last.revisionId, deploymentId: last.id })
+  if (last) await landMerged(tx, clock, key, { revisionId: last.revisionId, deploymentId: last.id, locked })
 }
 
 /** The longer it is open, the longer the pause: a minute at first, an hour after a day. */
@@ -232,25 +256,22 @@ async function settleFailed(
     await change(tx, claimed, {
       code,
       failures: claimed.failures + 1,
+      lookedAt: clock(),
       nextAt: new Date(now + Math.min(pauseMs, FAILED_MS.most)),
     })
   })
 }
 
-/** Of whoever still holds it, under the lock of the proposal. False: another one has gone on meanwhile. */
+/** Of whoever still holds it, under the lock of the proposal and of those that may land with it. False: another one has gone on meanwhile. */
 export async function settlePullRequest(
   { db }: Pick<Storage, 'db'>,
   claimed: PullRequestRow,
-  work: (tx: Transaction) => Promise<void>,
+  work: (tx: Transaction, locked: readonly string[]) => Promise<void>,
 ): Promise<boolean> {
   return withTransaction(db, async (tx) => {
-    await tx
-      .select({ id: proposals.id })
-      .from(proposals)
-      .where(and(eq(proposals.orgId, claimed.orgId), eq(proposals.id, claimed.id)))
-      .for('update')
+    const locked = await lockWaiting(tx, claimed, claimed.id)
     const held = await pullRequestLease.release(tx, pullRequestLease.isHeld(claimed))
-    if (held) await work(tx)
+    if (held) await work(tx, locked)
     return held !== undefined
   })
 }

@@ -24,7 +24,7 @@ import {
 
 /** The newest: nobody waits for older ones. */
 const PROPOSALS_LOOKED_AT = 100
-/** Of all texts together: beyond it a file that is not as it is in the head counts as undone. */
+/** Of all texts of a reader together: beyond it a file that is not as it is in the head counts as undone. */
 const READ_BYTES_MAX = 4 * 1024 * 1024
 
 type Manifest = readonly ManifestEntry[]
@@ -97,15 +97,14 @@ function changesOf({ diff, files, renamedFiles }: Proposed): Change[] {
   }))
 }
 
-/** Whether all of a change stands in a revision. */
+/** Whether all of a change stands in a revision. Each has its own room to read: no other one makes it wait. */
 export function changeHolder(
   db: Handle,
   orgId: string,
   manifest: Manifest,
 ): (proposed: Proposed) => Promise<boolean> {
-  const read = lineReader(db, orgId, manifest)
   const tree = treeOf(manifest)
-  return (proposed) => areAllThere(changesOf(proposed), tree, read)
+  return (proposed) => areAllThere(changesOf(proposed), tree, lineReader(db, orgId, manifest))
 }
 
 /** `at`: what the file is called by now. */

@@ -14,7 +14,7 @@ export {
   type AppKey,
 } from './find-revision.ts'
 export { readBlob, readBlobs } from './read-blobs.ts'
-export { landMerged } from './land-merged.ts'
+export { landMerged, lockWaiting } from './land-merged.ts'
 export { moveHead, storeRevision } from './save-revision.ts'
 export { lockStorage } from './storage.ts'
 export { storeFiles } from './store-files.ts'

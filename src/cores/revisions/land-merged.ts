@@ -3,8 +3,8 @@
  * which nobody could wait for, with its push.
  */
 import type { Transaction } from '../../../db/connect.ts'
-import { and, desc, eq, inArray, sql } from '../../../db/drizzle.ts'
-import { appTokens, deployments, findings, proposals, pullRequests } from '../../../db/schema.ts'
+import { and, desc, eq, inArray, or, sql } from '../../../db/drizzle.ts'
+import { deployments, findings, proposals, pullRequests } from '../../../db/schema.ts'
 import type { Clock } from '../dependencies.ts'
 import { findRevision, type AppKey } from './find-revision.ts'
 import { changeHolder } from './find-undone.ts'
@@ -12,14 +12,56 @@ import { changeHolder } from './find-undone.ts'
 /** Nobody waits for older ones. */
 const LOOKED_AT = 100
 
+/**
+ * Those that wait, in the one order in which everybody locks proposals of an app. `also`: one that its caller is about to
+ * change, which may be about to wait.
+ */
+export async function lockWaiting(tx: Transaction, { orgId, appId }: AppKey, also?: string): Promise<string[]> {
+  const newest = tx
+    .select({ id: proposals.id })
+    .from(proposals)
+    .innerJoin(pullRequests, and(eq(pullRequests.orgId, proposals.orgId), eq(pullRequests.id, proposals.id)))
+    .where(
+      and(
+        eq(proposals.orgId, orgId),
+        eq(proposals.appId, appId),
+        eq(proposals.state, 'deploying'),
+        eq(pullRequests.state, 'merged'),
+      ),
+    )
+    .orderBy(desc(proposals.id))
+    .limit(LOOKED_AT)
+  const locked = await tx
+    .select({ id: proposals.id })
+    .from(proposals)
+    .where(
+      and(
+        eq(proposals.orgId, orgId),
+        or(inArray(proposals.id, newest), also === undefined ? undefined : eq(proposals.id, also)),
+      ),
+    )
+    .orderBy(proposals.id)
+    .for('update')
+  return locked.map(({ id }) => id)
+}
+
+type Landing = {
+  readonly revisionId: string
+  readonly deploymentId?: string
+  /** Those that the caller has locked, and no others. */
+  readonly locked?: readonly string[]
+}
+
 /** `deploymentId`: it was deployed by that one. In the transaction of the push, the deployment or the look at the host. */
 export async function landMerged(
   tx: Transaction,
   clock: Clock,
   key: AppKey,
-  { revisionId, deploymentId }: { readonly revisionId: string; readonly deploymentId?: string },
+  { revisionId, deploymentId, locked: given }: Landing,
 ): Promise<void> {
   const { orgId, appId } = key
+  const locked = given ?? (await lockWaiting(tx, key))
+  if (locked.length === 0) return
   const waiting = await tx
     .select({
       id: proposals.id,
@@ -33,14 +75,13 @@ export async function landMerged(
     .where(
       and(
         eq(proposals.orgId, orgId),
-        eq(proposals.appId, appId),
+        inArray(proposals.id, [...locked]),
+        // As they are now that they are locked.
         eq(proposals.state, 'deploying'),
         eq(pullRequests.state, 'merged'),
       ),
     )
-    .orderBy(desc(proposals.id))
-    .limit(LOOKED_AT)
-    .for('update', { of: proposals })
+    .orderBy(proposals.id)
   const revision = waiting.length === 0 ? undefined : await findRevision(tx, key, revisionId)
   if (!revision) return
   const holds = changeHolder(tx, orgId, revision.manifest)
@@ -97,12 +138,10 @@ async function findSucceeded(
   return row?.id
 }
 
-/** One has claimed a deployment once, or could with a token of its own. */
+/** One has claimed a deployment once. A token alone says nothing: `svc apps connect` makes one for everybody. */
 async function hasRunner(tx: Transaction, { orgId, appId }: AppKey): Promise<boolean> {
   const [row] = await tx.execute<{ has: boolean }>(sql`
     select exists (select from ${deployments}
-      where org_id = ${orgId} and app_id = ${appId} and started_at is not null)
-    or exists (select from ${appTokens}
-      where org_id = ${orgId} and app_id = ${appId} and scope = 'apps:run' and revoked_at is null) as has`)
+      where org_id = ${orgId} and app_id = ${appId} and started_at is not null) as has`)
   return row!.has
 }

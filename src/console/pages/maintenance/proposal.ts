@@ -244,7 +244,7 @@ const pullRequestText = ({
   landed_by,
 }: NonNullable<ProposalDetails['pull_request']>) =>
   html`<p>${url === null ? 'The pull request' : html`<a href="${url}" rel="noreferrer">Pull request ${number}</a>`} ${PULL_REQUEST_WORDS[state]}${code !== null && html`: ${PULL_REQUEST_CODES[code]} <code class="note">${code}</code>`}.
-    ${state === 'merged' && landed_by === null && 'It counts as deployed once its lines are pushed.'}</p>`
+    ${state === 'merged' && landed_by === null && code === null && 'It counts as deployed once its lines are pushed. Until then it can be denied.'}</p>`
 
 /** What is decided on is what was on the page: another diff is refused. */
 const diffField = ({ diff_sha256 }: ProposalDetails) =>
