@@ -1,8 +1,10 @@
 /** The git remote of an app: approved proposals become pull requests at a host, and count as deployed once they are back. */
 import { createHmac } from 'node:crypto'
 import { and, eq, isNotNull, sql } from 'drizzle-orm'
+import type { AnyPgColumn } from 'drizzle-orm/pg-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {
+  appHeads,
   appRemotes,
   auditLog,
   deployments,
@@ -46,7 +48,6 @@ import { startSystem, type TestSystem } from '../support/system.ts'
 
 const SUM = 'export const sum = (items) =>\n  items.reduce((total, { price }) => total + price, 0)\n'
 const REPAIRED = SUM.replace('total + price', 'total + (price ?? 0)')
-const DAY = 24 * 60 * 60
 const TREE: Tree = { 'src/sum.js': SUM, 'src/other.js': 'export const other = 1\n' }
 
 let system: TestSystem
@@ -144,6 +145,12 @@ async function merged(): Promise<string> {
   await later()
   await work()
   return id
+}
+/** So many days ago it was merged, and what is the head was pushed. */
+async function aged(days: number): Promise<void> {
+  const ago = (at: AnyPgColumn) => sql`${at} - make_interval(days => ${days})`
+  await system.db.update(proposals).set({ changedAt: ago(proposals.changedAt) }).where(eq(proposals.appId, appId))
+  await system.db.update(appHeads).set({ setAt: ago(appHeads.setAt) }).where(eq(appHeads.appId, appId))
 }
 async function deployed(revision_id: string): Promise<string> {
   const { id: deployment_id } = await owner(deploy.createDeployment, { alias, revision_id })
@@ -457,11 +464,11 @@ describe('a remote', () => {
     const id = await merged()
     await push({ ...TREE, 'src/sum.js': REPAIRED.replace('?? 0', '|| 0') })
     expect(await show(id)).toMatchObject({ state: 'deploying', decision: { can: { deny: true, retry: true } } })
-    system.clock.advance(6 * DAY)
+    await aged(6)
     await later()
     await work()
     expect((await show(id)).state).toBe('deploying')
-    system.clock.advance(DAY + 60)
+    await aged(2)
     await later()
     await work()
     expect(await show(id)).toMatchObject({
@@ -483,7 +490,7 @@ describe('a remote', () => {
 
   test('whose merge nothing was pushed after is waited for', async () => {
     const id = await merged()
-    system.clock.advance(8 * DAY)
+    await aged(8)
     await later()
     await work()
     expect((await show(id)).state).toBe('deploying')
@@ -510,7 +517,7 @@ describe('a remote', () => {
       const diff = `--- a/${path}\n+++ b/${path}\n@@ -1,1 +1,2 @@\n x\n+landed ${n}\n`
       const files = [{ ...row!.files[0]!, path }]
       const id = `${first}${n}`
-      await system.db.insert(proposals).values({ ...row!, id, fingerprint, diff, files })
+      await system.db.insert(proposals).values({ ...row!, id, fingerprint, diff, files, day: `2026-01-0${n + 1}` })
       await system.db.insert(pullRequests).values({ ...request!, id })
       await system.db.insert(findings).values({ ...finding!, id: `${finding!.id}${n}`, fingerprint })
     }

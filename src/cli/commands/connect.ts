@@ -2,9 +2,9 @@
  * `svc apps connect`: from a repository to an app that is deployed, logged and looked after. Every step finds what an earlier
  * call has done, so that it can be repeated.
  */
-import { readFileSync } from 'node:fs'
+import { readFileSync, realpathSync } from 'node:fs'
 import { chmod, mkdir } from 'node:fs/promises'
-import { basename, dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve, sep } from 'node:path'
 import type { Output } from '../../contracts/operations.ts'
 import type { AppScope } from '../../contracts/scopes.ts'
 import type { CommandContext } from '../command-context.ts'
@@ -23,17 +23,21 @@ import { usageError } from '../usage-error.ts'
 export const connectApp: Run = async (ctx, input) => {
   const folder = resolve(ctx.environment.cwd)
   const alias = argument(input, 'app') || aliasOf(folder)
-  const isNew = !(await isThere(ctx, alias))
-  // Before anything is made: a folder that cannot be pushed is no app.
+  const found = await findApp(ctx, alias)
+  const isNew = found === undefined
+  // Before anything is made: a folder that cannot be pushed is no app, and a file of somebody else stays as it is.
   const files = readSourceFolder(folder)
-  if (isNew)
-    await ctx.callOperation('createApp', { alias, name: textOption(input, 'name') ?? basename(folder) })
+  const { apiUrl } = await ctx.resolveContext()
+  const fileOf = (appId: string) => tokenFile(ctx, input, { alias, appId, apiUrl })
+  readTokens(fileOf(found ?? ''), { folder, appId: found })
+  const appId =
+    found ??
+    (await ctx.callOperation('createApp', { alias, name: textOption(input, 'name') ?? basename(folder) })).id
   const base = await readPushedRevision(ctx, folder, alias)
   const pushed = await pushFiles(ctx, { alias, base, replace: false }, files, () => {})
   await savePushedRevision(ctx, folder, alias, pushed.id)
   ctx.info(`${isNew ? 'Created' : 'Found'} the app ${alias}; pushed ${files.length} files as ${pushed.id}`)
-  const { apiUrl } = await ctx.resolveContext()
-  const tokens = await makeTokens(ctx, alias, tokenFile(ctx, input, alias, apiUrl))
+  const tokens = await makeTokens(ctx, { alias, appId, apiUrl, folder, file: fileOf(appId) })
   const place = { alias, file: tokens.file, command: textOption(input, 'exec') ?? './deploy.sh' }
   if (tokens.isWhole) for (const line of runnerLines(place satisfies Place)) ctx.info(line)
   const maintenance = await offerMaintenance(ctx, input, alias)
@@ -71,21 +75,24 @@ function aliasOf(folder: string): string {
   throw usageError('The name of this folder makes no alias', 'Name the app: svc apps connect <app>')
 }
 
-async function isThere(ctx: CommandContext, alias: string): Promise<boolean> {
+/** Its id; undefined: there is none. */
+async function findApp(ctx: CommandContext, alias: string): Promise<string | undefined> {
   try {
-    await ctx.callOperation('showApp', { alias })
-    return true
+    return (await ctx.callOperation('showApp', { alias })).id
   } catch (error) {
     if (toServiceError(error).code !== 'NOT_FOUND') throw error
-    return false
+    return undefined
   }
 }
 
-const tokenFile = (ctx: CommandContext, input: CommandInput, alias: string, apiUrl: URL): string => {
+type Connected = { readonly alias: string; readonly appId: string; readonly apiUrl: URL }
+
+/** Named by the app's id, which no app of another organization has: aliases are the same in many. */
+const tokenFile = (ctx: CommandContext, input: CommandInput, { alias, appId, apiUrl }: Connected): string => {
   const given = textOption(input, 'file')
-  // Outside of the folder, which is pushed and committed.
+  const server = apiUrl.host.replaceAll(/[^\w.-]/g, '_')
   return given === undefined
-    ? join(configPaths(ctx.environment).folder, 'apps', `${apiUrl.hostname}-${alias}.env`)
+    ? join(configPaths(ctx.environment).folder, 'apps', `${server}-${alias}-${appId}.env`)
     : resolve(ctx.environment.cwd, given)
 }
 
@@ -97,11 +104,13 @@ const TOKENS = { SVC_REPORTING_TOKEN: 'apps:report', SVC_RUNNER_TOKEN: 'apps:run
 /** Both in a file that only its owner reads, each written as soon as it is there: its value is not shown again. */
 async function makeTokens(
   ctx: CommandContext,
-  alias: string,
-  file: string,
+  { alias, appId, apiUrl, folder, file }: Connected & { readonly folder: string; readonly file: string },
 ): Promise<{ readonly file: string; readonly isWhole: boolean }> {
-  const { apiUrl } = await ctx.resolveContext()
-  const known = new Map([['SVC_API_URL', apiUrl.origin], ...readAssignments(file)])
+  const own = [
+    ['SVC_API_URL', apiUrl.origin],
+    ['SVC_APP_ID', appId],
+  ] as const
+  const known = new Map([...own, ...readTokens(file, { folder, appId })])
   const save = async () => {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 })
     await replaceFile(file, [...known].map(([name, value]) => `${name}=${value}\n`).join(''), async () => {})
@@ -124,16 +133,53 @@ async function makeTokens(
   return { file, isWhole: true }
 }
 
-function readAssignments(file: string): [string, string][] {
+/** What is in the file already: only what an earlier call for the same app wrote there. */
+function readTokens(
+  file: string,
+  { folder, appId }: { readonly folder: string; readonly appId: string | undefined },
+): ReadonlyMap<string, string> {
+  if (`${realPath(file)}${sep}`.startsWith(`${realPath(folder)}${sep}`)) {
+    throw usageError(
+      `The tokens would be in the folder that is pushed: ${file}`,
+      'Name a file outside of it with --file',
+    )
+  }
+  const lines = readLines(file)
+  const known = new Map(
+    lines.flatMap((line) => {
+      const [, name, value] = OWN_LINE.exec(line) ?? []
+      return name === undefined || value === undefined ? [] : [[name, value] as const]
+    }),
+  )
+  if (known.size < lines.length) {
+    throw usageError(`${file} has lines that are not of svc`, 'Name another file with --file')
+  }
+  if (lines.length > 0 && (appId === undefined || known.get('SVC_APP_ID') !== appId)) {
+    throw usageError(`${file} has tokens of another app`, 'Name another file with --file')
+  }
+  return known
+}
+
+const OWN_LINE = new RegExp(`^(SVC_API_URL|SVC_APP_ID|${Object.keys(TOKENS).join('|')})=(\\S+)$`)
+
+function readLines(file: string): string[] {
   try {
-    const lines = readFileSync(file, 'utf8').split('\n')
-    return lines.flatMap((line) => {
-      const [, name, value] = /^(SVC_[A-Z_]+)=(\S+)$/.exec(line) ?? []
-      return name === undefined || value === undefined ? [] : [[name, value] as [string, string]]
-    })
+    return readFileSync(file, 'utf8')
+      .split('\n')
+      .filter((line) => line !== '')
   } catch (error) {
     if ((error as { code?: string }).code === 'ENOENT') return []
     throw error
+  }
+}
+
+/** Where it is or would be, whatever links lead there. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'ENOENT' || dirname(path) === path) throw error
+    return join(realPath(dirname(path)), basename(path))
   }
 }
 
