@@ -20,6 +20,7 @@ export const HOW_TRIED: Readonly<Record<string, Readonly<Record<string, How>>>> 
     Tour: runs('readme'),
   },
   'docs/apps.md': {
+    'Connect a repository': like('cli/commands'),
     Source: like('cli/commands'),
     Deployments: like('long/runner'),
     'What becomes of a deployment': like('cli/commands'),
@@ -61,6 +62,7 @@ export const HOW_TRIED: Readonly<Record<string, Readonly<Record<string, How>>>> 
   'docs/maintenance.md': {
     'Turn it on': like('cli/commands'),
     Models: not('needs a model of a provider'),
+    "The team's git": like('walks/remotes'),
   },
   'docs/operating.md': {
     'Example: two hosts': runs('two-hosts'),

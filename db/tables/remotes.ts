@@ -5,7 +5,7 @@ import type {
   PullRequestState,
   RightName,
 } from '../../src/contracts/git-hosts.ts'
-import { foreignKey, index, integer, jsonb, pgTable, primaryKey, sql, text } from '../drizzle.ts'
+import { boolean, foreignKey, index, integer, jsonb, pgTable, primaryKey, sql, text } from '../drizzle.ts'
 import { apps } from './apps.ts'
 import { instant, orgId } from './columns.ts'
 
@@ -22,6 +22,8 @@ export const appRemotes = pgTable(
     /** What the host signs its calls with; null: nobody has asked for one. */
     sealedHookSecret: text('sealed_hook_secret'),
     /** What the token may do beyond what is needed, as far as the host tells. */
+    /** Others than its members may read it, as it was seen the last time. */
+    isPublic: boolean('is_public').notNull().default(false),
     excess: jsonb('excess').$type<readonly RightName[]>().notNull(),
     setById: text('set_by_id').notNull(),
     /** As it was then. */

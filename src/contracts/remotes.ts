@@ -21,7 +21,8 @@ const RepositoryUrl = field(
     .refine(
       (url) =>
         URL.canParse(url) &&
-        /^https?:\/\/[^/?#@\\\s]+(?:\/[\w.-]+){2,20}$/.test(url) && !/\/\.{1,2}(?:\/|$)/.test(url),
+        /^https?:\/\/[^/?#@\\\s]+(?:\/[\w.-]+){2,20}$/.test(url) &&
+        !/\/\.{1,2}(?:\/|$)/.test(url),
       'must be the address of a repository such as https://github.com/acme/shop',
     ),
   {
@@ -45,6 +46,11 @@ const Token = field(Secret, {
 const Remote = z.object({
   host: z.enum(GIT_HOSTS),
   url: z.string(),
+  is_public: z
+    .boolean()
+    .describe(
+      'Others than its members may read the repository: pull requests there have only the link, and nothing that was read.',
+    ),
   excess: z
     .array(z.object({ right: z.enum(RIGHT_NAMES), text: z.string() }))
     .describe('What the token may do and need not, as far as the host tells.'),
@@ -61,7 +67,7 @@ const Remote = z.object({
 const remotes = { service: 'deploy-api', errors: ['NOT_FOUND'] } as const
 const changes = { ...remotes, access: 'admin', closedToSupport: true } as const
 const REMOTE_FIELDS =
-  'host, url, needless rights=excess.text?, trouble?, webhook=webhook_url, webhook secret=webhook_secret, set by=set_by, set_at'
+  'host, url, public=is_public, needless rights=excess.text?, trouble?, webhook=webhook_url, webhook secret=webhook_secret, set by=set_by, set_at'
 
 export const showAppRemote = reading({
   ...remotes,
@@ -74,7 +80,7 @@ export const showAppRemote = reading({
     path: 'apps remote show',
     summary: 'Show where approved proposals of an app become pull requests',
     fields:
-      "host=remote.host|'none', url=remote.url?, needless rights=remote.excess.text?, trouble=remote.trouble?, webhook=remote.webhook_url?, set by=remote.set_by?, set at=remote.set_at?",
+      "host=remote.host|'none', url=remote.url?, public=remote.is_public?, needless rights=remote.excess.text?, trouble=remote.trouble?, webhook=remote.webhook_url?, set by=remote.set_by?, set at=remote.set_at?",
     listedBy: 'apps list',
     examples: ['svc apps remote show shop'],
   },

@@ -14,7 +14,9 @@ type Commit = { readonly tree: string; readonly parents: readonly string[]; read
 export type FakeRequest = {
   readonly number: number
   readonly branch: string
-  readonly target: string
+  target: string
+  /** Of a fork: its branch is not in this repository. */
+  readonly fork?: { readonly head: string }
   readonly title: string
   readonly body: string
   state: 'open' | 'merged' | 'closed'
@@ -47,6 +49,9 @@ export type FakeGitHost = {
   merge(number: number): void
   closeRequest(number: number): void
   archive(): void
+  /** Everybody may read it from now on. */
+  publish(): void
+  removeBranch(branch: string): void
   /** The next request whose path has this is done, and then not answered; or not even done. */
   failNext(
     part: string,
@@ -73,7 +78,10 @@ export async function startFakeGitHost(
   const requests: FakeRequest[] = []
   const asked: string[] = []
   const failures: [string, Parameters<FakeGitHost['failNext']>[1]][] = []
-  let isArchived = false
+  let [isArchived, isPublic] = [false, false]
+  /** Of branches that are gone too: a request keeps its commit. */
+  const heads = new Map<string, string>()
+  const headOf = (branch: string) => refs.get(branch) ?? heads.get(branch)
 
   const addTree = (tree: Files): string => {
     const listed = [...tree].map(([path, { content, mode }]) => `${mode} ${path} ${hash('blob', content)}`)
@@ -116,7 +124,8 @@ export async function startFakeGitHost(
   push('main', files)
 
   const request = (branch: string, target: string, title: string, body: string): FakeRequest | undefined => {
-    if (requests.some((other) => other.branch === branch && other.state === 'open')) return undefined
+    const isSame = (one: FakeRequest) => one.branch === branch && one.target === target && !one.fork
+    if (requests.some((other) => isSame(other) && other.state === 'open')) return undefined
     const made: FakeRequest = { number: requests.length + 1, branch, target, title, body, state: 'open' }
     requests.push(made)
     return made
@@ -133,15 +142,17 @@ export async function startFakeGitHost(
     if (path === url.pathname) return NOT_FOUND
     const rest = decodeURIComponent(path)
     const scopes = rights.scopes && { 'x-oauth-scopes': rights.scopes.join(', ') }
-    const shown = ({ number, state, branch }: FakeRequest) => ({
+    const shown = ({ number, state, branch, target, fork }: FakeRequest) => ({
       number,
       state: state === 'open' ? 'open' : 'closed',
-      merged: state === 'merged',
-      head: { ref: branch },
+      merged_at: state === 'merged' ? '2026-01-01T00:00:00Z' : null,
+      head: { ref: branch, sha: fork?.head ?? headOf(branch), repo: { id: fork ? 2 : 1 } },
+      base: { ref: target, repo: { id: 1 } },
       html_url: 'javascript:alert(1)',
     })
     if (method === 'GET') {
-      if (rest === '') return [200, { default_branch: 'main', archived: isArchived, size: 1 }, scopes]
+      if (rest === '')
+        return [200, { default_branch: 'main', archived: isArchived, size: 1, private: !isPublic }, scopes]
       const ref = /^\/git\/ref\/heads\/(.+)$/.exec(rest)?.[1]
       if (ref) return refs.has(ref) ? [200, { object: { sha: refs.get(ref) } }] : NOT_FOUND
       const commit = commits.get(/^\/git\/commits\/(\w+)$/.exec(rest)?.[1] ?? '')
@@ -154,7 +165,8 @@ export async function startFakeGitHost(
       if (found) return [200, { type: 'file', sha: hash('blob', found.content), content: 'x' }]
       if (rest === '/pulls') {
         const branch = url.searchParams.get('head')!.replace(/^acme:/, '')
-        return [200, requests.filter((one) => one.branch === branch).map(shown)]
+        const base = url.searchParams.get('base')
+        return [200, requests.filter((one) => one.branch === branch && one.target === base).map(shown)]
       }
       const one = requests[Number(/^\/pulls\/(\d+)$/.exec(rest)?.[1]) - 1]
       return one ? [200, shown(one)] : NOT_FOUND
@@ -203,10 +215,14 @@ export async function startFakeGitHost(
     const prefix = `/api/v4/projects/${encodeURIComponent(PROJECT)}`
     if (!url.pathname.startsWith(prefix)) return NOT_FOUND
     const rest = decodeURIComponent(url.pathname.slice(prefix.length))
-    const shown = ({ number, state, branch }: FakeRequest) => ({
+    const shown = ({ number, state, branch, target, fork }: FakeRequest) => ({
       iid: number,
       state: state === 'open' ? 'opened' : state,
       source_branch: branch,
+      target_branch: target,
+      source_project_id: fork ? 2 : 1,
+      target_project_id: 1,
+      sha: fork?.head ?? headOf(branch),
     })
     if (method === 'GET') {
       if (rest === '') {
@@ -217,15 +233,18 @@ export async function startFakeGitHost(
             default_branch: 'main',
             archived: isArchived,
             empty_repo: false,
+            visibility: isPublic ? 'public' : 'private',
             permissions: { project_access, group_access: null },
           },
         ]
       }
       const branch = /^\/repository\/branches\/(.+)$/.exec(rest)?.[1]
       const tip = branch && refs.get(branch)
-      if (tip) {
-        const { message, parents } = commits.get(tip)!
-        return [200, { name: branch, commit: { id: tip, message, parent_ids: parents } }]
+      if (tip) return [200, { name: branch, commit: { id: tip } }]
+      const single = /^\/repository\/commits\/(\w+)$/.exec(rest)?.[1] ?? ''
+      if (commits.has(single)) {
+        const { message, parents } = commits.get(single)!
+        return [200, { id: single, message, parent_ids: parents }]
       }
       const file = /^\/repository\/files\/(.+)$/.exec(rest)?.[1]
       const found = file && treeAt(url.searchParams.get('ref')!)?.get(file)
@@ -235,8 +254,8 @@ export async function startFakeGitHost(
         return [200, changed(diffed).map((path) => ({ old_path: path, new_path: path }))]
       }
       if (rest === '/merge_requests') {
-        const of = url.searchParams.get('source_branch')
-        return [200, requests.filter((one) => one.branch === of).map(shown)]
+        const [of, to] = [url.searchParams.get('source_branch'), url.searchParams.get('target_branch')]
+        return [200, requests.filter((one) => one.branch === of && one.target === to).map(shown)]
       }
       const one = requests[Number(/^\/merge_requests\/(\d+)$/.exec(rest)?.[1]) - 1]
       return one ? [200, shown(one)] : NOT_FOUND
@@ -275,24 +294,42 @@ export async function startFakeGitHost(
     const prefix = `/api/v1/repos/${PROJECT}`
     if (!url.pathname.startsWith(prefix)) return NOT_FOUND
     const rest = decodeURIComponent(url.pathname.slice(prefix.length))
-    const shown = ({ number, state, branch }: FakeRequest) => ({
+    const shown = ({ number, state, branch, target, fork }: FakeRequest) => ({
       number,
       state: state === 'open' ? 'open' : 'closed',
       merged: state === 'merged',
-      head: { ref: branch },
+      head: {
+        label: branch,
+        ref: refs.has(branch) ? branch : `refs/pull/${number}/head`,
+        sha: fork?.head ?? headOf(branch),
+        repo_id: fork ? 2 : 1,
+      },
+      base: { label: target, ref: target, repo_id: 1 },
     })
     if (method === 'GET') {
       if (rest === '') {
         const permissions = { admin: false, push: rights.level !== 0, pull: true }
-        return [200, { default_branch: 'main', archived: isArchived, empty: false, permissions }]
+        return [
+          200,
+          { default_branch: 'main', archived: isArchived, empty: false, private: !isPublic, permissions },
+        ]
       }
       const branch = /^\/branches\/(.+)$/.exec(rest)?.[1]
       const tip = branch && refs.get(branch)
-      if (tip) return [200, { name: branch, commit: { id: tip, message: commits.get(tip)!.message } }]
+      if (tip) return [200, { name: branch, commit: { id: tip } }]
       const commit = /^\/git\/commits\/(\w+)$/.exec(rest)?.[1] ?? ''
       if (commits.has(commit)) {
-        const parents = commits.get(commit)!.parents.map((sha) => ({ sha }))
-        return [200, { sha: commit, parents, files: changed(commit).map((filename) => ({ filename })) }]
+        const { message, parents: before } = commits.get(commit)!
+        const parents = before.map((sha) => ({ sha }))
+        return [
+          200,
+          {
+            sha: commit,
+            commit: { message },
+            parents,
+            files: changed(commit).map((filename) => ({ filename })),
+          },
+        ]
       }
       const file = /^\/contents\/(.+)$/.exec(rest)?.[1]
       const found = file && treeAt(url.searchParams.get('ref')!)?.get(file)
@@ -300,7 +337,7 @@ export async function startFakeGitHost(
       const numbered = requests[Number(/^\/pulls\/(\d+)$/.exec(rest)?.[1]) - 1]
       if (numbered) return [200, shown(numbered)]
       const [, base, head] = /^\/pulls\/([^/]+)\/(.+)$/.exec(rest) ?? []
-      const one = requests.find(({ branch: of, target }) => of === head && target === base)
+      const one = requests.find(({ branch: of, target, fork }) => of === head && target === base && !fork)
       return one ? [200, shown(one)] : NOT_FOUND
     }
     if (rights.contents === false) return FORBIDDEN
@@ -384,10 +421,15 @@ export async function startFakeGitHost(
     merge(number) {
       const one = requests[number - 1]!
       one.state = 'merged'
-      refs.set(one.target, refs.get(one.branch)!)
+      refs.set(one.target, headOf(one.branch)!)
     },
     closeRequest: (number) => void (requests[number - 1]!.state = 'closed'),
     archive: () => void (isArchived = true),
+    publish: () => void (isPublic = true),
+    removeBranch(branch) {
+      heads.set(branch, refs.get(branch)!)
+      refs.delete(branch)
+    },
     failNext: (part, how) => void failures.push([part, how]),
     async close() {
       server.closeAllConnections()

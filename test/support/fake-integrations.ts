@@ -17,7 +17,7 @@ export const fakeChecks: IntegrationChecks = {
 
 /** Every token fits, and nothing is ever opened. */
 export const fakeGitHosts: GitHosts = {
-  check: async () => ({ kind: 'fits', excess: [] }),
+  check: async () => ({ kind: 'fits', excess: [], isPublic: false }),
   open: async () => ({ kind: 'failed', code: 'REMOTE_UNREACHABLE' }),
   look: async () => ({ kind: 'failed', code: 'REMOTE_UNREACHABLE' }),
 }

@@ -39,7 +39,12 @@ import { claimPullRequest, type PullRequestDeps } from '../../src/cores/remotes/
 import { sweepRevisions } from '../../src/cores/revisions/index.ts'
 import { dataKeys } from '../../src/trust/data-key.ts'
 import { drainPullRequests } from '../../src/worker/pull-requests.ts'
-import { startFakeGitHost, type FakeGitHost, type FakeRights } from '../support/fake-git-host.ts'
+import {
+  startFakeGitHost,
+  type FakeGitHost,
+  type FakeRequest,
+  type FakeRights,
+} from '../support/fake-git-host.ts'
 import { makeMember, makeOrganization, type Org, type Person } from '../support/make.ts'
 import { makeMaintainedApp, storageOf, turnOn } from '../support/maintenance.ts'
 import { agentOf, makeProposal, MODEL, MODELS, type Agent } from '../support/proposals.ts'
@@ -149,8 +154,14 @@ async function merged(): Promise<string> {
 /** So many days ago it was merged, and what is the head was pushed. */
 async function aged(days: number): Promise<void> {
   const ago = (at: AnyPgColumn) => sql`${at} - make_interval(days => ${days})`
-  await system.db.update(proposals).set({ changedAt: ago(proposals.changedAt) }).where(eq(proposals.appId, appId))
-  await system.db.update(appHeads).set({ setAt: ago(appHeads.setAt) }).where(eq(appHeads.appId, appId))
+  await system.db
+    .update(proposals)
+    .set({ changedAt: ago(proposals.changedAt) })
+    .where(eq(proposals.appId, appId))
+  await system.db
+    .update(appHeads)
+    .set({ setAt: ago(appHeads.setAt) })
+    .where(eq(appHeads.appId, appId))
 }
 async function deployed(revision_id: string): Promise<string> {
   const { id: deployment_id } = await owner(deploy.createDeployment, { alias, revision_id })
@@ -216,10 +227,10 @@ describe.each(['github', 'gitlab', 'gitea'] as const)('a remote at %s', (kind) =
     ])
     expect(host.fileAt(`svc/${id}`, 'src/other.js')).toBe(TREE['src/other.js'])
     expect(host.requests).toMatchObject([
-      { branch: `svc/${id}`, target: 'main', title: 'svc: Repair the sum' },
+      { branch: `svc/${id}`, target: 'main', title: `svc: maintenance proposal ${id}` },
     ])
     const { body } = host.requests[0]!
-    expect(body).toContain('Because of the log.')
+    for (const part of ['Repair the sum', 'Because of the log.']) expect(body).toContain(part)
     expect(body).toContain(`/console/apps/${alias}/proposals/${id}`)
     expect(body).toContain('file:src/sum.js#L1-L2')
     const { state, pull_request } = await show(id)
@@ -308,6 +319,67 @@ describe.each(['github', 'gitlab', 'gitea'] as const)('a remote at %s', (kind) =
     await work()
     expect(await show(id)).toMatchObject({ state: 'failed', pull_request: { code: 'BRANCH_TAKEN' } })
     expect(host.requests).toEqual([])
+    // Nor is a request for it taken for ours.
+    host.push(`svc/${id}-3`, { 'src/evil.js': 'evil()\n' })
+    host.requests.push(theirs(`svc/${id}-3`))
+    await retry(id)
+    await work()
+    expect(await show(id)).toMatchObject({ state: 'failed', pull_request: { code: 'BRANCH_TAKEN' } })
+    expect(host.requests).toHaveLength(1)
+  })
+
+  test('is not taken in by requests of a fork, for another branch, or merged elsewhere', async () => {
+    await start(kind)
+    await set(kind)
+    const { id } = await make()
+    host.push('old', {})
+    host.requests.push(
+      { ...theirs(`svc/${id}`), fork: { head: 'f'.repeat(40) }, state: 'merged' },
+      { ...theirs(`svc/${id}`), number: 2, target: 'old', state: 'closed' },
+    )
+    await approve(id)
+    await work()
+    expect((await show(id)).pull_request).toMatchObject({ state: 'open', number: 3 })
+    host.requests[2]!.target = 'old'
+    await later()
+    await work()
+    expect((await show(id)).pull_request?.state).toBe('open')
+    host.merge(3)
+    await later()
+    await work()
+    expect(await show(id)).toMatchObject({ state: 'failed', pull_request: { code: 'CLOSED_UPSTREAM' } })
+  })
+
+  test('whose request was merged, and its branch removed, before anybody heard of it is known by its commit', async () => {
+    await start(kind)
+    await set(kind)
+    const { id } = await make()
+    await approve(id)
+    host.failNext(MAKING[kind], 'lost answer')
+    await work()
+    await later()
+    expect(host.requests).toHaveLength(1)
+    host.merge(1)
+    host.removeBranch(`svc/${id}`)
+    await work()
+    expect((await show(id)).pull_request).toMatchObject({ state: 'open', number: 1 })
+    await later()
+    await work()
+    expect([(await show(id)).state, host.requests.length]).toEqual(['deploying', 1])
+  })
+
+  test('that everybody reads gets the link alone, and says so', async () => {
+    await start(kind)
+    expect(await set(kind)).toMatchObject({ is_public: false })
+    const { id } = await make()
+    await approve(id)
+    host.publish()
+    await work()
+    const { body } = host.requests[0]!
+    expect(body).toContain(`/console/apps/${alias}/proposals/${id}`)
+    for (const part of ['Repair', 'Because', 'src/sum.js', 'total']) expect(body).not.toContain(part)
+    expect((await owner(showAppRemote, { alias })).remote?.is_public).toBe(true)
+    expect(await set(kind)).toMatchObject({ is_public: true })
   })
 
   test('says what its token lacks, and what it has too much', async () => {
@@ -388,6 +460,21 @@ describe.each(['github', 'gitlab', 'gitea'] as const)('a remote at %s', (kind) =
   })
 })
 
+/** Somebody else’s request, to the default branch. */
+const theirs = (branch: string): FakeRequest => ({
+  number: 1,
+  branch,
+  target: 'main',
+  title: '',
+  body: '',
+  state: 'open',
+})
+
+const MAKING = {
+  github: 'POST /api/v3/repos/acme/shop/pulls',
+  gitlab: 'POST /api/v4/projects/acme/shop/merge_requests',
+  gitea: 'POST /api/v1/repos/acme/shop/pulls',
+}
 const HEADERS = {
   github: 'x-hub-signature-256',
   gitlab: 'x-gitlab-token',
@@ -463,7 +550,10 @@ describe('a remote', () => {
   test('that merged other lines lets a person end it, and fails it after a week of pushes without them', async () => {
     const id = await merged()
     await push({ ...TREE, 'src/sum.js': REPAIRED.replace('?? 0', '|| 0') })
-    expect(await show(id)).toMatchObject({ state: 'deploying', decision: { can: { deny: true, retry: true } } })
+    expect(await show(id)).toMatchObject({
+      state: 'deploying',
+      decision: { can: { deny: true, retry: true } },
+    })
     await aged(6)
     await later()
     await work()
@@ -478,7 +568,10 @@ describe('a remote', () => {
     expect([await findingOf(id), (await eventsOf(id)).at(-1)]).toEqual(['open', 'failed CHANGED_UPSTREAM'])
     expect(await work()).toBe(0)
     // It is upstream: retrying waits for its lines, and opens no other one.
-    expect(await retry(id)).toMatchObject({ state: 'deploying', pull_request: { state: 'merged', code: null } })
+    expect(await retry(id)).toMatchObject({
+      state: 'deploying',
+      pull_request: { state: 'merged', code: null },
+    })
     expect(await work()).toBe(1)
     expect([(await show(id)).state, host.requests.length]).toEqual(['deploying', 1])
     expect(await retry(id)).toMatchObject({ state: 'deploying' })
@@ -507,7 +600,10 @@ describe('a remote', () => {
     const first = await merged()
     const [row] = await system.db.select().from(proposals).where(eq(proposals.id, first))
     const [request] = await system.db.select().from(pullRequests).where(eq(pullRequests.id, first))
-    const [finding] = await system.db.select().from(findings).where(eq(findings.fingerprint, row!.fingerprint))
+    const [finding] = await system.db
+      .select()
+      .from(findings)
+      .where(eq(findings.fingerprint, row!.fingerprint))
     const big = `${'x'.repeat(900_000)}\n`
     const names = [0, 1, 2, 3, 4, 5]
     // Newer ones of the same app, each with a file that is nearly as long as one may be.
@@ -517,7 +613,9 @@ describe('a remote', () => {
       const diff = `--- a/${path}\n+++ b/${path}\n@@ -1,1 +1,2 @@\n x\n+landed ${n}\n`
       const files = [{ ...row!.files[0]!, path }]
       const id = `${first}${n}`
-      await system.db.insert(proposals).values({ ...row!, id, fingerprint, diff, files, day: `2026-01-0${n + 1}` })
+      await system.db
+        .insert(proposals)
+        .values({ ...row!, id, fingerprint, diff, files, day: `2026-01-0${n + 1}` })
       await system.db.insert(pullRequests).values({ ...request!, id })
       await system.db.insert(findings).values({ ...finding!, id: `${finding!.id}${n}`, fingerprint })
     }
@@ -615,7 +713,10 @@ describe('a remote', () => {
     await start()
     const remote = { orgId: org!.id, host: 'github' as const, url: host.url, token: host.makeToken() }
     expect(await guarded.check(remote)).toEqual({ kind: 'address_refused' })
-    expect(await guarded.look(remote, 1)).toMatchObject({ kind: 'failed', code: 'REMOTE_UNREACHABLE' })
+    expect(await guarded.look(remote, { number: 1, branch: 'svc/x' })).toMatchObject({
+      kind: 'failed',
+      code: 'REMOTE_UNREACHABLE',
+    })
     expect(host.asked).toEqual([])
   })
 

@@ -4,21 +4,39 @@ import type { RightName } from '../../contracts/git-hosts.ts'
 import type { RemoteAccess } from '../../cores/remotes/git-host-port.ts'
 import type { GuardedPost } from '../outbound/guarded-post.ts'
 import { Branch, HostFailed, hostApi, isBlob, Number_, segments, Sha } from './host-api.ts'
-import type { HostDriver } from './host-driver.ts'
+import type { HostDriver, HostRequest } from './host-driver.ts'
 
 const RepositoryAnswer = z.object({
   default_branch: Branch,
   archived: z.boolean(),
   empty: z.boolean(),
+  private: z.boolean().nullish(),
   permissions: z.object({ push: z.boolean(), admin: z.boolean() }).nullish(),
 })
-const BranchAnswer = z.object({ commit: z.object({ id: Sha, message: z.string() }) })
+const BranchAnswer = z.object({ commit: z.object({ id: Sha }) })
 const Commit = z.object({
+  commit: z.object({ message: z.string() }),
   parents: z.array(z.object({ sha: Sha })),
   files: z.array(z.object({ filename: z.string() })),
 })
 const Content = z.object({ type: z.literal('file'), sha: Sha })
-const Pull = z.object({ number: Number_, state: z.enum(['open', 'closed']), merged: z.boolean() })
+const Pull = z.object({
+  number: Number_,
+  state: z.enum(['open', 'closed']),
+  merged: z.boolean(),
+  // `ref` is another one once the branch is gone.
+  head: z.object({ label: z.string(), sha: z.string(), repo_id: z.int() }),
+  base: z.object({ ref: Branch, repo_id: z.int() }),
+})
+
+const toRequest = ({ number, state, merged, head, base }: z.output<typeof Pull>): HostRequest => ({
+  number,
+  state: merged ? 'merged' : state,
+  branch: head.label,
+  target: base.ref,
+  head: Sha.safeParse(head.sha).data,
+  isFromHere: head.repo_id === base.repo_id,
+})
 
 export function gitea(send: GuardedPost, remote: RemoteAccess): HostDriver {
   const { origin, pathname } = new URL(remote.url)
@@ -36,8 +54,9 @@ export function gitea(send: GuardedPost, remote: RemoteAccess): HostDriver {
 
   return {
     async repository() {
-      const { default_branch: defaultBranch, archived, empty } = await api.get(repo, RepositoryAnswer)
-      return { defaultBranch, isArchived: archived, isEmpty: empty }
+      const answer = await api.get(repo, RepositoryAnswer)
+      const { default_branch: defaultBranch, archived, empty } = answer
+      return { defaultBranch, isArchived: archived, isEmpty: empty, isPublic: answer.private !== true }
     },
 
     /** What lacks a field is told so (422) only by who may send it; who may read the account has more than is needed. */
@@ -53,15 +72,14 @@ export function gitea(send: GuardedPost, remote: RemoteAccess): HostDriver {
       return { missing, excess: account === 200 ? ['user_scope'] : [] }
     },
 
-    findRequest: async (branch, target) =>
-      (await api.find(`${repo}/pulls/${encodeURIComponent(target)}/${segments(branch)}`, Pull))?.number,
+    async listRequests(branch, target) {
+      const found = await api.find(`${repo}/pulls/${encodeURIComponent(target)}/${segments(branch)}`, Pull)
+      return found ? [toRequest(found)] : []
+    },
 
-    async holdsChange({ branch, message, files }) {
-      const found = await api.find(`${repo}/branches/${segments(branch)}`, BranchAnswer)
-      if (!found) return undefined
-      const { id, message: said } = found.commit
-      if (said.trim() !== message.trim()) return false
-      const { parents, files: changed } = await api.get(`${repo}/git/commits/${id}`, Commit)
+    async holdsChange({ message, files }, id) {
+      const { commit, parents, files: changed } = await api.get(`${repo}/git/commits/${id}`, Commit)
+      if (commit.message.trim() !== message.trim()) return false
       const paths = new Set(changed.map(({ filename }) => filename))
       if (parents.length !== 1 || paths.size !== files.length) return false
       for (const { path, after } of files) {
@@ -72,7 +90,8 @@ export function gitea(send: GuardedPost, remote: RemoteAccess): HostDriver {
       return true
     },
 
-    tipOf: async (branch) => (await api.get(`${repo}/branches/${segments(branch)}`, BranchAnswer)).commit.id,
+    findTip: async (branch) =>
+      (await api.find(`${repo}/branches/${segments(branch)}`, BranchAnswer))?.commit.id,
 
     blobAt,
 
@@ -96,10 +115,7 @@ export function gitea(send: GuardedPost, remote: RemoteAccess): HostDriver {
       return (await api.post(`${repo}/pulls`, { title, body, head: branch, base: target }, made)).number
     },
 
-    async look(number) {
-      const { state, merged } = await api.get(`${repo}/pulls/${number}`, Pull)
-      return merged ? 'merged' : state
-    },
+    look: async (number) => toRequest(await api.get(`${repo}/pulls/${number}`, Pull)),
 
     pageOf: (number) => `${remote.url}/pulls/${number}`,
   }

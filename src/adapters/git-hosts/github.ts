@@ -4,9 +4,14 @@ import type { RightName } from '../../contracts/git-hosts.ts'
 import type { ProposedBranch, RemoteAccess } from '../../cores/remotes/git-host-port.ts'
 import type { GuardedPost } from '../outbound/guarded-post.ts'
 import { Branch, HostFailed, hostApi, Number_, segments, Sha } from './host-api.ts'
-import type { HostDriver } from './host-driver.ts'
+import type { HostDriver, HostRequest } from './host-driver.ts'
 
-const RepositoryAnswer = z.object({ default_branch: Branch, archived: z.boolean(), size: z.number() })
+const RepositoryAnswer = z.object({
+  default_branch: Branch,
+  archived: z.boolean(),
+  size: z.number(),
+  private: z.boolean().nullish(),
+})
 const Reference = z.object({ object: z.object({ sha: Sha }) })
 const Commit = z.object({
   message: z.string(),
@@ -15,8 +20,31 @@ const Commit = z.object({
 })
 const Named = z.object({ sha: Sha })
 const Content = z.object({ type: z.literal('file'), sha: Sha })
-const Pull = z.object({ number: Number_, state: z.enum(['open', 'closed']), merged: z.boolean() })
-const Pulls = z.array(z.object({ number: Number_, head: z.object({ ref: Branch }) }))
+const Repository = z.object({ id: z.int() })
+const Pull = z.object({
+  number: Number_,
+  state: z.enum(['open', 'closed']),
+  // Lists have no `merged`.
+  merged_at: z.string().nullable(),
+  // A fork may be gone.
+  head: z.object({ ref: Branch, sha: Sha, repo: Repository.nullable() }),
+  base: z.object({ ref: Branch, repo: Repository }),
+})
+
+const toRequest = ({
+  number,
+  state,
+  merged_at: mergedAt,
+  head,
+  base,
+}: z.output<typeof Pull>): HostRequest => ({
+  number,
+  state: mergedAt === null ? state : 'merged',
+  branch: head.ref,
+  target: base.ref,
+  head: head.sha,
+  isFromHere: head.repo?.id === base.repo.id,
+})
 
 /** Scopes of a classic token that are worth a name of their own; it has all of its user's repositories as it is. */
 const ADMINISTERS = /^(?:admin:|delete_repo$|site_admin$|write:org$|manage_)/
@@ -48,10 +76,16 @@ export function github(send: GuardedPost, remote: RemoteAccess): HostDriver {
 
   return {
     async repository() {
-      const { default_branch: defaultBranch, archived, size } = await api.get(repo, RepositoryAnswer)
+      const answer = await api.get(repo, RepositoryAnswer)
+      const { default_branch: defaultBranch, archived, size } = answer
       const tip =
         size > 0 ? true : await api.find(`${repo}/git/ref/heads/${segments(defaultBranch)}`, Reference)
-      return { defaultBranch, isArchived: archived, isEmpty: tip === undefined }
+      return {
+        defaultBranch,
+        isArchived: archived,
+        isEmpty: tip === undefined,
+        isPublic: answer.private !== true,
+      }
     },
 
     /** A fine-grained token does not say what it may: what lacks a field is told so (422) only by who may send it. */
@@ -64,23 +98,21 @@ export function github(send: GuardedPost, remote: RemoteAccess): HostDriver {
       return { missing, excess: excessOf(scopes) }
     },
 
-    async findRequest(branch) {
-      const query = new URLSearchParams({ head: `${owner}:${branch}`, state: 'all', per_page: '10' })
-      const found = await api.get(`${repo}/pulls?${query}`, Pulls)
-      return found.find(({ head }) => head.ref === branch)?.number
+    async listRequests(branch, target) {
+      const asked = { head: `${owner}:${branch}`, base: target, state: 'all', per_page: '100' }
+      const found = await api.get(`${repo}/pulls?${new URLSearchParams(asked)}`, z.array(Pull))
+      return found.map(toRequest)
     },
 
-    async holdsChange(proposed) {
-      const found = await api.find(`${repo}/git/ref/heads/${segments(proposed.branch)}`, Reference)
-      if (!found) return undefined
-      const { message, tree, parents } = await commitOf(found.object.sha)
+    async holdsChange(proposed, sha) {
+      const { message, tree, parents } = await commitOf(sha)
       if (message.trim() !== proposed.message.trim() || parents.length !== 1) return false
       const parent = await commitOf(parents[0]!.sha)
       return (await treeOn(parent.tree.sha, proposed)) === tree.sha
     },
 
-    tipOf: async (branch) =>
-      (await api.get(`${repo}/git/ref/heads/${segments(branch)}`, Reference)).object.sha,
+    findTip: async (branch) =>
+      (await api.find(`${repo}/git/ref/heads/${segments(branch)}`, Reference))?.object.sha,
 
     blobAt: async (path, commit) =>
       (await api.find(`${repo}/contents/${segments(path)}?ref=${commit}`, Content))?.sha,
@@ -97,10 +129,7 @@ export function github(send: GuardedPost, remote: RemoteAccess): HostDriver {
       return (await api.post(`${repo}/pulls`, { title, body, head: branch, base: target }, made)).number
     },
 
-    async look(number) {
-      const { state, merged } = await api.get(`${repo}/pulls/${number}`, Pull)
-      return merged ? 'merged' : state
-    },
+    look: async (number) => toRequest(await api.get(`${repo}/pulls/${number}`, Pull)),
 
     pageOf: (number) => `${remote.url}/pull/${number}`,
   }

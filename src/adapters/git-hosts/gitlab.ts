@@ -4,23 +4,40 @@ import type { RightName } from '../../contracts/git-hosts.ts'
 import type { RemoteAccess } from '../../cores/remotes/git-host-port.ts'
 import type { GuardedPost } from '../outbound/guarded-post.ts'
 import { Branch, hostApi, isBlob, Number_, Sha } from './host-api.ts'
-import type { HostDriver } from './host-driver.ts'
+import type { HostDriver, HostRequest } from './host-driver.ts'
 
 const Level = z.object({ access_level: z.int() }).nullish()
 const Project = z.object({
   default_branch: Branch.nullish(),
   archived: z.boolean(),
   empty_repo: z.boolean(),
+  visibility: z.string().nullish(),
   permissions: z.object({ project_access: Level, group_access: Level }).nullish(),
 })
 const OwnToken = z.object({ scopes: z.array(z.string()) })
-const BranchAnswer = z.object({
-  commit: z.object({ id: Sha, message: z.string(), parent_ids: z.array(Sha) }),
-})
+const BranchAnswer = z.object({ commit: z.object({ id: Sha }) })
+const Commit = z.object({ id: Sha, message: z.string(), parent_ids: z.array(Sha) })
 const File = z.object({ blob_id: Sha })
 const Diff = z.array(z.object({ old_path: z.string(), new_path: z.string() }))
-const Requests = z.array(z.object({ iid: Number_, source_branch: Branch }))
-const Request = z.object({ iid: Number_, state: z.enum(['opened', 'closed', 'locked', 'merged']) })
+const Request = z.object({
+  iid: Number_,
+  state: z.enum(['opened', 'closed', 'locked', 'merged']),
+  source_branch: Branch,
+  target_branch: Branch,
+  // A fork may be gone.
+  source_project_id: z.int().nullable(),
+  target_project_id: z.int(),
+  sha: Sha.nullish(),
+})
+
+const toRequest = (answer: z.output<typeof Request>): HostRequest => ({
+  number: answer.iid,
+  state: answer.state === 'merged' || answer.state === 'closed' ? answer.state : 'open',
+  branch: answer.source_branch,
+  target: answer.target_branch,
+  head: answer.sha ?? undefined,
+  isFromHere: answer.source_project_id === answer.target_project_id,
+})
 
 const DEVELOPER = 30
 const ADMINISTERS: ReadonlySet<string> = new Set(['sudo', 'admin_mode'])
@@ -30,8 +47,6 @@ export function gitlab(send: GuardedPost, remote: RemoteAccess): HostDriver {
   const project = `/projects/${encodeURIComponent(pathname.slice(1))}`
   const api = hostApi(send, remote, `${origin}/api/v4`, (token) => ({ 'private-token': token }))
 
-  const findBranch = (branch: string) =>
-    api.find(`${project}/repository/branches/${encodeURIComponent(branch)}`, BranchAnswer)
   const blobAt = async (path: string, ref: string) =>
     (
       await api.find(
@@ -42,8 +57,15 @@ export function gitlab(send: GuardedPost, remote: RemoteAccess): HostDriver {
 
   return {
     async repository() {
-      const { default_branch: branch, archived, empty_repo: isEmpty } = await api.get(project, Project)
-      return { defaultBranch: branch ?? '', isArchived: archived, isEmpty: isEmpty || !branch }
+      const answer = await api.get(project, Project)
+      const { default_branch: branch, archived, empty_repo: isEmpty } = answer
+      return {
+        defaultBranch: branch ?? '',
+        isArchived: archived,
+        isEmpty: isEmpty || !branch,
+        // `internal`: everybody with an account there.
+        isPublic: answer.visibility !== 'private',
+      }
     },
 
     async rights() {
@@ -64,16 +86,17 @@ export function gitlab(send: GuardedPost, remote: RemoteAccess): HostDriver {
       return { missing, excess }
     },
 
-    async findRequest(branch) {
-      const query = new URLSearchParams({ source_branch: branch, state: 'all', per_page: '10' })
-      const found = await api.get(`${project}/merge_requests?${query}`, Requests)
-      return found.find(({ source_branch: of }) => of === branch)?.iid
+    async listRequests(branch, target) {
+      const asked = { source_branch: branch, target_branch: target, state: 'all', per_page: '100' }
+      const found = await api.get(`${project}/merge_requests?${new URLSearchParams(asked)}`, z.array(Request))
+      return found.map(toRequest)
     },
 
-    async holdsChange({ branch, message, files }) {
-      const found = await findBranch(branch)
-      if (!found) return undefined
-      const { id, message: said, parent_ids: parents } = found.commit
+    async holdsChange({ message, files }, id) {
+      const { message: said, parent_ids: parents } = await api.get(
+        `${project}/repository/commits/${id}`,
+        Commit,
+      )
       if (said.trim() !== message.trim() || parents.length !== 1) return false
       const changed = await api.get(`${project}/repository/commits/${id}/diff?per_page=100`, Diff)
       const paths = new Set(changed.flatMap(({ old_path: old, new_path: now }) => [old, now]))
@@ -86,8 +109,9 @@ export function gitlab(send: GuardedPost, remote: RemoteAccess): HostDriver {
       return true
     },
 
-    tipOf: async (branch) =>
-      (await api.get(`${project}/repository/branches/${encodeURIComponent(branch)}`, BranchAnswer)).commit.id,
+    findTip: async (branch) =>
+      (await api.find(`${project}/repository/branches/${encodeURIComponent(branch)}`, BranchAnswer))?.commit
+        .id,
 
     blobAt,
 
@@ -113,10 +137,7 @@ export function gitlab(send: GuardedPost, remote: RemoteAccess): HostDriver {
       return (await api.post(`${project}/merge_requests`, asked, z.object({ iid: Number_ }))).iid
     },
 
-    async look(number) {
-      const { state } = await api.get(`${project}/merge_requests/${number}`, Request)
-      return state === 'merged' || state === 'closed' ? state : 'open'
-    },
+    look: async (number) => toRequest(await api.get(`${project}/merge_requests/${number}`, Request)),
 
     pageOf: (number) => `${remote.url}/-/merge_requests/${number}`,
   }

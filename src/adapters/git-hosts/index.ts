@@ -28,28 +28,49 @@ export function gitHosts(send: GuardedPost): GitHosts {
     open: (remote, proposed) =>
       failing(async () => {
         const host = driverOf(remote)
-        const number = await openOrFind(host, proposed)
-        return { kind: 'opened' as const, number, url: host.pageOf(number) }
+        const { number, isPublic } = await openOrFind(host, proposed)
+        return { kind: 'opened' as const, number, url: host.pageOf(number), isPublic }
       }),
-    look: (remote, number) =>
-      failing(async () => ({ kind: 'seen' as const, state: await driverOf(remote).look(number) })),
+    look: (remote, request) =>
+      failing(async () => ({ kind: 'seen' as const, state: await lookAt(driverOf(remote), request) })),
   }
 }
 
 /** Each step may have been done by somebody who died after it: what is there is found, and nothing is done twice. */
-async function openOrFind(host: HostDriver, proposed: ProposedBranch): Promise<number> {
-  const { defaultBranch } = await host.repository()
-  if (proposed.branch === defaultBranch) throw new HostFailed('BRANCH_TAKEN')
-  const found = await host.findRequest(proposed.branch, defaultBranch)
-  if (found !== undefined) return found
-  const isOurs = await host.holdsChange(proposed)
-  if (isOurs === false) throw new HostFailed('BRANCH_TAKEN')
-  if (isOurs === undefined) {
-    const tip = await host.tipOf(defaultBranch)
+async function openOrFind(
+  host: HostDriver,
+  proposed: ProposedBranch,
+): Promise<{ readonly number: number; readonly isPublic: boolean }> {
+  const { branch } = proposed
+  const { defaultBranch, isPublic } = await host.repository()
+  if (branch === defaultBranch) throw new HostFailed('BRANCH_TAKEN')
+  const requests = await host.listRequests(branch, defaultBranch)
+  const found = requests.find(
+    (one) => one.isFromHere && one.branch === branch && one.target === defaultBranch,
+  )
+  // Its branch may be gone already: by its commit it is known.
+  const made = found?.head ?? (await host.findTip(branch))
+  if (made !== undefined && !(await host.holdsChange(proposed, made))) throw new HostFailed('BRANCH_TAKEN')
+  if (found) return { number: found.number, isPublic }
+  if (made === undefined) {
+    const tip = await host.findTip(defaultBranch)
+    if (tip === undefined) throw new HostFailed('REMOTE_REFUSED', { status: 404 })
     await requireSame(host, proposed, tip)
     await host.commit(proposed, { branch: defaultBranch, tip })
   }
-  return host.request(proposed, defaultBranch)
+  const body = isPublic ? proposed.publicBody : proposed.body
+  return { number: await host.request({ ...proposed, body }, defaultBranch), isPublic }
+}
+
+/** One that is not ours any more, or went elsewhere, was not merged. */
+async function lookAt(
+  host: HostDriver,
+  { number, branch }: { readonly number: number; readonly branch: string },
+): Promise<'open' | 'merged' | 'closed'> {
+  const seen = await host.look(number)
+  if (!seen.isFromHere || seen.branch !== branch) return 'closed'
+  if (seen.state !== 'merged') return seen.state
+  return seen.target === (await host.repository()).defaultBranch ? 'merged' : 'closed'
 }
 
 /** Whole files are written: what somebody has changed upstream must not be lost by it. */
@@ -64,11 +85,11 @@ async function requireSame(host: HostDriver, { files }: ProposedBranch, tip: str
 async function checkRemote(driver: () => HostDriver): Promise<RemoteCheck> {
   try {
     const host = driver()
-    const { isArchived, isEmpty } = await host.repository()
+    const { isArchived, isEmpty, isPublic } = await host.repository()
     if (isArchived) return { kind: 'archived' }
     if (isEmpty) return { kind: 'empty' }
     const { missing, excess } = await host.rights()
-    return missing.length > 0 ? { kind: 'missing', rights: missing } : { kind: 'fits', excess }
+    return missing.length > 0 ? { kind: 'missing', rights: missing } : { kind: 'fits', excess, isPublic }
   } catch (error) {
     if (!(error instanceof HostFailed)) throw error
     if (error.isAddressRefused) return { kind: 'address_refused' }

@@ -30,14 +30,15 @@ const outsideBlocks = (body: string): string => {
 describe('a pull request', () => {
   test('says why, shows what was read, and leads back', () => {
     const { title, body } = composed()
-    expect(title).toBe('svc: Repair the sum')
-    for (const part of ['Because of the log.', 'TypeError: price', '/proposals/pr_1']) {
+    expect(title).toBe('svc: maintenance proposal pr_1')
+    for (const part of ['Repair the sum', 'Because of the log.', 'TypeError: price', '/proposals/pr_1']) {
       expect(body).toContain(part)
     }
   })
 
   test.each([
     '/merge',
+    '[skip ci] closes #12',
     '```\n/merge\n@everyone closes #1',
     '````\n```\n/approve',
     '![x](https://evil.test/pixel)',
@@ -49,8 +50,16 @@ describe('a pull request', () => {
       evidence: [{ ref: text, text }],
     })
     expect(outsideBlocks(body)).toBe(outsideBlocks(composed().body))
-    expect(title).toMatch(/^svc: [^\n]*$/)
+    expect(title).toBe(composed().title)
     expect(message).toBe(composed().message)
+  })
+
+  test('for everybody has the link, and no word of the model or the logs', () => {
+    const { publicBody } = composed()
+    expect(publicBody).toContain('/proposals/pr_1')
+    for (const part of ['Repair', 'Because of the log.', 'TypeError', 'log:lgl_1']) {
+      expect(publicBody).not.toContain(part)
+    }
   })
 
   test('has no secret in it', () => {
@@ -62,9 +71,8 @@ describe('a pull request', () => {
   test('is bounded, and counts what it leaves out', () => {
     const text = `${'x'.repeat(5_000)}\n`.repeat(500)
     const evidence = Array.from({ length: 9 }, (_, n) => ({ ref: `log:${n}`, text }))
-    const { body, title } = composed({ rationale: text, title: text, evidence })
+    const { body } = composed({ rationale: text, title: text, evidence })
     expect(body.length).toBeLessThan(30_000)
-    expect(title.length).toBeLessThan(130)
     expect(body).toContain('And 4 more')
     expect(body).toContain('481 more lines')
   })

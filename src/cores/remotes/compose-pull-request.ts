@@ -7,7 +7,13 @@ import { plainText } from '../../contracts/plain-text.ts'
 
 type Quoted = { readonly ref: string; readonly text: string | null }
 
-export type Composed = { readonly title: string; readonly body: string; readonly message: string }
+export type Composed = {
+  readonly title: string
+  readonly body: string
+  /** For everybody: nothing in it comes from logs, or from a model that has read them. */
+  readonly publicBody: string
+  readonly message: string
+}
 
 const TITLE_MAX = 120
 const RATIONALE_MAX = 4_000
@@ -33,22 +39,38 @@ export function composePullRequest({
 }): Composed {
   const shown = evidence.filter(({ text }) => text !== null).slice(0, EXCERPTS_MAX)
   const left = evidence.length - shown.length
+  const opening = [
+    'The maintenance agent of svc proposed this change, and a person approved it there.',
+    `Proposal: ${link}`,
+    '',
+  ]
+  const closing =
+    'svc does not merge it. Once it is merged, and the source is pushed to svc, the proposal counts as deployed.'
   return {
-    // Behind a word of ours it is no command, and no draft.
-    title: `svc: ${cut(maskSecrets(onOneLine(title)), TITLE_MAX)}`,
-    // Of ours alone: hosts read commit messages for issues to close.
+    // Of ours alone: hosts read titles and commit messages for issues to close and for CI to skip.
+    title: `svc: maintenance proposal ${id}`,
     message: `Apply maintenance proposal ${id}\n\nSvc-Proposal: ${id}\n`,
     body: [
-      'The maintenance agent of svc proposed this change, and a person approved it there.',
-      `Proposal: ${link}`,
-      '',
+      ...opening,
       'Why, in the words of the agent:',
-      quoted(cut(maskSecrets(plainText(rationale)), RATIONALE_MAX)),
+      quoted(
+        [
+          cut(maskSecrets(onOneLine(title)), TITLE_MAX),
+          '',
+          cut(maskSecrets(plainText(rationale)), RATIONALE_MAX),
+        ].join('\n'),
+      ),
       ...(shown.length === 0 ? [] : ['', 'What it read, with secrets masked:']),
       ...shown.map(({ ref, text }) => quoted(`${ref}\n${excerptOf(text!)}`)),
       ...(left > 0 ? [`And ${left} more, on the page of the proposal.`] : []),
       '',
-      'svc does not merge it. Once it is merged, and the source is pushed to svc, the proposal counts as deployed.',
+      closing,
+    ].join('\n'),
+    publicBody: [
+      ...opening,
+      'Why, and what it read, is on that page: this repository is public.',
+      '',
+      closing,
     ].join('\n'),
   }
 }

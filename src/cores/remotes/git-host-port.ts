@@ -22,6 +22,8 @@ export type ProposedBranch = {
   readonly message: string
   readonly title: string
   readonly body: string
+  /** Instead of it where others than its members read the repository. */
+  readonly publicBody: string
   readonly files: readonly ProposedContent[]
 }
 
@@ -34,7 +36,7 @@ export type Failed = {
 }
 
 export type RemoteCheck =
-  | { readonly kind: 'fits'; readonly excess: readonly RightName[] }
+  | { readonly kind: 'fits'; readonly excess: readonly RightName[]; readonly isPublic: boolean }
   | { readonly kind: 'missing'; readonly rights: readonly RightName[] }
   | {
       readonly kind:
@@ -54,10 +56,13 @@ export type GitHosts = {
   readonly open: (
     remote: RemoteAccess,
     proposed: ProposedBranch,
-  ) => Promise<{ readonly kind: 'opened'; readonly number: number; readonly url: string } | Failed>
+  ) => Promise<
+    | { readonly kind: 'opened'; readonly number: number; readonly url: string; readonly isPublic: boolean }
+    | Failed
+  >
   readonly look: (
     remote: RemoteAccess,
-    number: number,
+    request: { readonly number: number; readonly branch: string },
   ) => Promise<{ readonly kind: 'seen'; readonly state: 'open' | 'merged' | 'closed' } | Failed>
 }
 

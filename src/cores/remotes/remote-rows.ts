@@ -29,6 +29,15 @@ export async function lockRemote(
   return row
 }
 
+/** As it was seen just now. Alone: whoever locks a proposal does not wait for a remote. */
+export async function noteVisibility(db: Handle, remote: RemoteRow, isPublic: boolean): Promise<void> {
+  if (remote.isPublic === isPublic) return
+  await db
+    .update(appRemotes)
+    .set({ isPublic })
+    .where(and(isRemote(remote), eq(appRemotes.url, remote.url)))
+}
+
 export async function requireRemote(tx: Transaction, key: RemoteKey): Promise<RemoteRow> {
   const row = await lockRemote(tx, key, 'update')
   if (!row) throw notFound()
@@ -76,6 +85,7 @@ export async function presentRemote(db: Handle, { apiUrl }: RemoteDeps, row: Rem
   return {
     host: row.host,
     url: row.url,
+    is_public: row.isPublic,
     excess: row.excess.map((right) => ({ right, text: RIGHTS[right] })),
     trouble: trouble?.code ?? null,
     webhook_url: webhookUrl(apiUrl, row),

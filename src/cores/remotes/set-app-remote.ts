@@ -1,7 +1,7 @@
 /** Sets or changes the remote of an app, once its token was tried. Pull requests at another repository are given up. */
 import { appRemotes } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
-import { RIGHTS, type RightName } from '../../contracts/git-hosts.ts'
+import { RIGHTS } from '../../contracts/git-hosts.ts'
 import { requireAppReader } from '../apps/index.ts'
 import type { WithDirectory } from '../directory/index.ts'
 import { writeInSteps, type Verb } from '../verb.ts'
@@ -15,7 +15,7 @@ export const setAppRemote: Verb<'setAppRemote', WithDirectory & RemoteDeps & Wit
     const { db, clock, member, directory, gitHosts, dataKeys, transaction } = context
     // Before the host is asked: an app of another organization is not there.
     const { orgId, id: appId } = await requireAppReader(directory, db, member, alias)
-    const excess = await requireRights(gitHosts.check, { orgId, host, url, token })
+    const { excess, isPublic } = await requireRights(gitHosts.check, { orgId, host, url, token })
     return transaction(async ({ tx, userId, audit }) => {
       const before = await lockRemote(tx, { orgId, appId }, 'update')
       const isSame = before?.host === host && before.url === url
@@ -26,6 +26,7 @@ export const setAppRemote: Verb<'setAppRemote', WithDirectory & RemoteDeps & Wit
         // It is sealed for the address that it was made for.
         sealedHookSecret: isSame ? before.sealedHookSecret : null,
         excess,
+        isPublic,
         setById: userId,
         setBy: member.userName,
         setAt: clock(),
@@ -55,9 +56,9 @@ const PROBLEMS = {
 async function requireRights(
   check: (remote: RemoteAccess) => Promise<RemoteCheck>,
   remote: RemoteAccess,
-): Promise<readonly RightName[]> {
+): Promise<Extract<RemoteCheck, { kind: 'fits' }>> {
   const checked = await check(remote)
-  if (checked.kind === 'fits') return checked.excess
+  if (checked.kind === 'fits') return checked
   if (checked.kind === 'not_reached') {
     throw new ServiceError('TIMEOUT', 'The git host did not answer', {
       hint: 'Check the address and try again.',

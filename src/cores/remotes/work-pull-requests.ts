@@ -17,7 +17,7 @@ import { claimFirst, notAhead } from '../work/index.ts'
 import { branchOf, composePullRequest } from './compose-pull-request.ts'
 import type { Failed, ProposedContent, WithGitHosts } from './git-host-port.ts'
 import { failPullRequest, isPullRequest, pullRequestLease, type PullRequestRow } from './pull-request-rows.ts'
-import { accessOf, findRemote } from './remote-rows.ts'
+import { accessOf, findRemote, noteVisibility } from './remote-rows.ts'
 
 export type PullRequestDeps = Storage &
   Log &
@@ -83,6 +83,7 @@ async function open(deps: PullRequestDeps, claimed: PullRequestRow): Promise<voi
   if (!remote || !proposed) return settleFailed(deps, claimed, { kind: 'failed', code: 'REMOTE_REMOVED' })
   const opened = await gitHosts.open(accessOf(dataKeys, remote), proposed)
   if (opened.kind === 'failed') return settleFailed(deps, claimed, opened)
+  await noteVisibility(db, remote, opened.isPublic)
   await settlePullRequest(deps, claimed, async (tx) => {
     const now = deps.clock()
     const { number, url } = opened
@@ -162,7 +163,10 @@ async function look(deps: PullRequestDeps, claimed: PullRequestRow): Promise<voi
   const { db, gitHosts, dataKeys, clock } = deps
   const remote = await findRemote(db, claimed)
   if (!remote) return settleFailed(deps, claimed, { kind: 'failed', code: 'REMOTE_REMOVED' })
-  const seen = await gitHosts.look(accessOf(dataKeys, remote), claimed.number!)
+  const seen = await gitHosts.look(accessOf(dataKeys, remote), {
+    number: claimed.number!,
+    branch: branchOf(claimed),
+  })
   if (seen.kind === 'failed') return settleFailed(deps, claimed, seen)
   await settlePullRequest(deps, claimed, async (tx, locked) => {
     if (seen.state === 'closed') {
@@ -196,7 +200,11 @@ async function land(deps: PullRequestDeps, claimed: PullRequestRow): Promise<voi
 }
 
 /** What was pushed since it was seen merged has not had its lines for so long: somebody changed them before they merged. */
-async function isChangedUpstream(tx: Transaction, now: Date, { orgId, appId, id }: PullRequestRow): Promise<boolean> {
+async function isChangedUpstream(
+  tx: Transaction,
+  now: Date,
+  { orgId, appId, id }: PullRequestRow,
+): Promise<boolean> {
   const [row] = await tx
     .select({ since: proposals.changedAt, pushedAt: appHeads.setAt })
     .from(proposals)
@@ -210,7 +218,9 @@ async function isChangedUpstream(tx: Transaction, now: Date, { orgId, appId, id 
         isNull(pullRequests.landedBy),
       ),
     )
-  return row !== undefined && row.pushedAt > row.since && now.getTime() - row.since.getTime() > LANDS_WITHIN_MS
+  return (
+    row !== undefined && row.pushedAt > row.since && now.getTime() - row.since.getTime() > LANDS_WITHIN_MS
+  )
 }
 
 async function landInHead(

@@ -23,7 +23,7 @@ import { archiveOf } from '../../support/source.ts'
 import { startSystem, type TestSystem } from '../../support/system.ts'
 
 let system: TestSystem
-let checked: RemoteCheck = { kind: 'fits', excess: [] }
+let checked: RemoteCheck = { kind: 'fits', excess: [], isPublic: false }
 beforeAll(async () => {
   system = await startSystem(
     { AGENT_RUNNER_SECRET, MAINTENANCE_MODELS: MODELS_SETTING },
@@ -106,10 +106,11 @@ describe('the git remote', () => {
     expect(refused.html).not.toContain('secret-of-the-host')
     checked = { kind: 'missing', rights: ['repository_scope'] }
     expect((await fill('https://git.test/acme/shop')).text).toContain('lacks the scope write:repository')
-    checked = { kind: 'fits', excess: ['user_scope'] }
+    checked = { kind: 'fits', excess: ['user_scope'], isPublic: true }
     const saved = await fill('https://git.test/acme/shop.git')
     expect(saved.text).toContain('Remote saved.')
     expect(saved.text).toContain('scopes of the user’s account')
+    expect(saved.text).toContain('Others than its members may read this repository')
     expect(saved.html).toContain('href="https://git.test/acme/shop"')
     expect(saved.html).not.toContain('secret-of-the-host')
     const made = await saved.form('Make secret').submit()

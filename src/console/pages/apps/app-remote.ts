@@ -93,6 +93,7 @@ const remoteCard = (remote: Remote) =>
             <ul class="lines">${remote.excess.map(({ text }) => html`<li>${text}</li>`)}</ul>`,
         )
       }
+      ${remote.is_public && notice('problem', html`<p>Others than its members may read this repository. Pull requests there have only a link to the proposal, and no excerpts of logs or source.</p>`)}
       <dl class="pairs">
         ${pair('Repository', html`<a class="long" href="${remote.url}" rel="noreferrer">${remote.url}</a>`)}
         ${pair('Set by', html`${remote.set_by}, ${exactTime(remote.set_at)}`)}

@@ -1,0 +1,1 @@
+ALTER TABLE "app_remotes" ADD COLUMN "is_public" boolean DEFAULT false NOT NULL;
