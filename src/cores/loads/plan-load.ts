@@ -100,11 +100,11 @@ const NOT_CHOSEN = new Set([
   'columns',
   'changes',
   'isUndone',
+  'undoneAt',
   'converted',
   'conversionsBegun',
   'longRows',
 ])
-const NOT_CHOSEN = new Set(['author', 'columns', 'changes', 'isUndone', 'undoneAt', 'converted', 'longRows'])
 
 /** The database keeps no key without a value, and no order of keys. */
 const digestOf = (plan: StoredPlan): string =>
