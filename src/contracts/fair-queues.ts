@@ -147,7 +147,7 @@ export const FAIR_QUEUES = {
   },
   /** Files that become passages, one at a time: most take milliseconds, and some seconds. */
   documents: { keys: ['organization'], running: { all: 1, organization: 1 }, byTime: true },
-  /** Looks at workbooks and Parquet files before they are loaded: each holds a whole one, and the thread a copy. */
+  /** Looks at workbooks and Parquet files before they are loaded: each holds a whole one, and the process that reads it a copy. */
   tablePreviews: {
     keys: ['organization', 'person'],
     running: { all: 2, organization: 1 },

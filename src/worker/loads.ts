@@ -1,6 +1,6 @@
 /**
  * The loops that take the steps of loads. They run in the api-gateway, which alone reaches managed databases and embedding
- * models. Several, some for long statements alone and some for reading documents, which wait for one thread: so the indexes
+ * models. Several, some for long statements alone and some for reading documents, which wait for one process: so the indexes
  * and files of some organizations do not keep all others waiting; the first of each kind looks for work, and wakes the next one when it has found some. An organization whose database
  * was slow, perhaps because somebody holds a lock in it, has the last loop of each kind, and leaves the others to the others.
  */

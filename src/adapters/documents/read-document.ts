@@ -1,4 +1,4 @@
-/** A file as passages: what the thread does. */
+/** A file as passages: what the process does. */
 import { basename } from 'node:path'
 import { documentFormatOf, isAccessFile, type DocumentFormat } from '../../contracts/document-formats.ts'
 import {

@@ -1,4 +1,4 @@
-/** A workbook or a Parquet file as rows: what the thread does. */
+/** A workbook or a Parquet file as rows: what the process does. */
 import type { FileProblem } from '../../cores/documents/read-document.ts'
 import type { ReadTable, TableFile, TableFormat } from '../../cores/loads/read-table.ts'
 import { UnreadableFile } from './blocks.ts'

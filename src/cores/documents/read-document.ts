@@ -1,4 +1,4 @@
-/** Port to the thread that reads files of people: it may be slow, or broken by one of them, and nobody else notices. */
+/** Port to the process that reads files of people: it may be slow, or broken by one of them, and nobody else notices. */
 
 export type Passage = {
   /** Title and headings above it, from the outermost on. */

@@ -13,7 +13,7 @@ import type { LoadRow } from './load-rows.ts'
 export type ClaimedLoad = LoadRow & { readonly leaseToken: string }
 
 /**
- * Steps of seconds, statements or steps of minutes, and files that wait for the one thread which reads documents. Each kind
+ * Steps of seconds, statements or steps of minutes, and files that wait for the one process which reads documents. Each kind
  * has loops of its own, so that the others go on meanwhile.
  */
 export type Work = 'short' | 'long' | 'documents'

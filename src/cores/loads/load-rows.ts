@@ -27,7 +27,7 @@ export async function requireLoad(db: Handle, orgId: string, id: string): Promis
 }
 
 /** Of a file that becomes a table. */
-export function fileFormatOf({ format }: LoadRow): LoadFormat {
+export function fileFormatOf({ format }: Pick<LoadRow, 'format'>): LoadFormat {
   if (format !== 'documents') return format
   throw new ServiceError('CONFLICT', 'A sync of documents starts by itself')
 }

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
+import type { LoadFormat } from '../../contracts/load-formats.ts'
 import { createTurns } from '../work/turns.ts'
 import { inTurn } from './read-beginning.ts'
 
 const tablePreviews = createTurns({ keys: ['organization', 'person'], running: { all: 1 } })
 const asking = (userId: string, signal?: AbortSignal) => ({ tablePreviews, principal: { signal }, userId })
-const load = (orgId: string, format = 'xlsx') => ({ orgId, format })
+const load = (orgId: string, format: LoadFormat = 'xlsx') => ({ orgId, format })
 /** As a database that sleeps: until it is canceled. */
 const sleeping = (signal: AbortSignal | undefined) =>
   new Promise<never>((_resolve, reject) => {

@@ -1,4 +1,4 @@
-/** Port to the thread that reads workbooks and Parquet files: their rows become NDJSON, which is read as any other. */
+/** Port to the process that reads workbooks and Parquet files: their rows become NDJSON, which is read as any other. */
 import type { LoadFormat } from '../../contracts/load-formats.ts'
 import type { FileProblem } from '../documents/index.ts'
 
