@@ -1,4 +1,7 @@
 /** Forty ordinary and forty hostile files of all formats in one sync: what can be read is found, and a bad file costs that file. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -22,6 +25,7 @@ import { takeLoadSteps, uploadFile } from '../support/loads.ts'
 import { makeOrganization, type Org } from '../support/make.ts'
 
 const PATIENCE_MS = 10 * 60_000
+const READER = new URL('../../src/adapters/documents/index.ts', import.meta.url).href
 let system: SystemWithDatabases
 let org: Org
 const folders: string[] = []
@@ -90,6 +94,44 @@ test(
       }
     } finally {
       await reader.close()
+    }
+  },
+  PATIENCE_MS,
+)
+
+test.skipIf(process.platform !== 'linux')(
+  'the process that reads is not ended by a signal to all, and ends with a server that is killed',
+  async () => {
+    const server = spawn(
+      process.execPath,
+      [
+        '--input-type=module-typescript',
+        '-e',
+        `import { createDocumentReader } from ${JSON.stringify(READER)}
+         const reader = createDocumentReader()
+         const read = async () => {
+           const read = await reader.readDocument('org', { path: 'a.txt', content: Buffer.from('text') })
+           console.log('passages' in read ? 'read' : read.problem)
+         }
+         process.on('SIGUSR2', read)
+         setInterval(() => {}, 1_000)
+         await read()`,
+      ],
+      { stdio: ['ignore', 'pipe', 'inherit'] },
+    )
+    const answer = async () => String((await once(server.stdout, 'data'))[0]).trim()
+    try {
+      expect(await answer()).toBe('read')
+      const [pid] = readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8').split(' ')
+      for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.kill(Number(pid), signal)
+      const again = answer()
+      server.kill('SIGUSR2')
+      expect(await again).toBe('read')
+      expect(existsSync(`/proc/${pid}`)).toBe(true)
+      server.kill('SIGKILL')
+      await expect.poll(() => existsSync(`/proc/${pid}`), { timeout: 30_000 }).toBe(false)
+    } finally {
+      server.kill('SIGKILL')
     }
   },
   PATIENCE_MS,

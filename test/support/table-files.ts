@@ -88,9 +88,9 @@ function bytesOf(field: Field): number[] {
   if (typeof field === 'number') return varint(2 * field)
   if (typeof field === 'string') return [...varint(field.length), ...Buffer.from(field, 'latin1')]
   if (isList(field)) return [16 * field.length + kindOf(field[0]!), ...field.flatMap(bytesOf)]
-  if ('i64' in field) return varint(2 * Number(field.i64))
+  if ('i64' in field) return varint(2 * field.i64)
   let last = 0
-  const fields = Object.entries(field as Fields).flatMap(([number, value]) => {
+  const fields = Object.entries(field).flatMap(([number, value]) => {
     const head = 16 * (Number(number) - last) + kindOf(value)
     last = Number(number)
     return [head, ...bytesOf(value)]

@@ -23,22 +23,23 @@ export function requirePages(metadata: FileMetaData, buffer: ArrayBuffer): void 
       if (!column) throw broken()
       const isFlat = getMaxRepetitionLevel(getTreePath(tree, column.path_in_schema)) === 0
       const valuesMax = isFlat ? groupRows : Number(column.num_values)
+      if (!isCount(valuesMax)) throw broken()
       values += valuesMax
       if (values * VALUE_BYTES > LOAD_TABLE_TEXT_BYTES) throw tooMuchText()
       const start = Number(column.dictionary_page_offset || column.data_page_offset)
       const length = Number(column.total_compressed_size)
       if (!isCount(start) || !isCount(length) || start + length > buffer.byteLength) throw broken()
-      requireValues(new DataView(buffer, start, length), valuesMax)
+      requireValues(new DataView(buffer, start, length), valuesMax, isFlat)
     }
   }
 }
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0
 
-function requireValues(view: DataView, valuesMax: number): void {
+/** As far as they are read: of plain values until there is one for each row; and a last byte is no page. */
+function requireValues(view: DataView, valuesMax: number, isFlat: boolean): void {
   const reader = { view, offset: 0 }
-  // As they are read: a last byte is no page.
-  for (let values = 0; values < valuesMax && reader.offset < view.byteLength - 1;) {
+  for (let values = 0; reader.offset < view.byteLength - 1 && !(isFlat && values === valuesMax);) {
     const page = parquetHeader(reader)
     const { num_values: count, num_nulls: nulls = 0 } = saidBy(page) ?? {}
     if (!isCount(count) || !isCount(nulls) || nulls > count || !isCount(page.compressed_page_size))
