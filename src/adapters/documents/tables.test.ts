@@ -318,7 +318,7 @@ describe('Parquet', () => {
   test('what lies deeper has the same values', async () => {
     const file = written(
       [
-        { name: 'prices', data: [[1234567890123456789n, null]] },
+        { name: 'prices', data: [{ list: [1234567890123456789n, null] }] },
         { name: 'map', data: [{ key_value: 1005n, other: null }] },
         {
           name: 'items',
@@ -326,7 +326,7 @@ describe('Parquet', () => {
         },
       ],
       [
-        leaf('prices', { num_children: 1, converted_type: 'LIST' }),
+        leaf('prices', { num_children: 1, logical_type: { type: 'LIST' } }),
         { name: 'list', num_children: 1, repetition_type: 'REPEATED' },
         leaf('element', decimal),
         ...mapOf({ type: 'BYTE_ARRAY', converted_type: 'UTF8' }, decimal),

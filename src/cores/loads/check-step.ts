@@ -161,7 +161,10 @@ async function findKinds(
   target: Target | undefined,
 ): Promise<FoundKind[]> {
   const wanted = columns.map(
-    ({ name, kind, isList = false }, at): FoundKind & { checks: readonly Check[]; noted?: LoadType } => {
+    (
+      { name, kind, isList = false },
+      at,
+    ): FoundKind & { checks: readonly Check[]; noted?: LoadType | undefined } => {
       // What replaces a table may have another type, where somebody says so.
       const inTable = target && !(replace && kind) ? columnTypeIn(target, name) : undefined
       const type = inTable ?? (kind && typeOfKind(kind)) ?? (isList ? 'text[]' : 'text')
