@@ -130,6 +130,7 @@ CREATE TABLE app_remotes (
   set_by_id text NOT NULL,
   set_by text NOT NULL,
   set_at timestamp with time zone NOT NULL,
+  is_public boolean NOT NULL DEFAULT false,
   CONSTRAINT app_remotes_org_id_app_id_apps_org_id_id_fk FOREIGN KEY (org_id, app_id) REFERENCES apps(org_id, id) ON DELETE CASCADE,
   CONSTRAINT app_remotes_org_id_app_id_pk PRIMARY KEY (org_id, app_id)
 );

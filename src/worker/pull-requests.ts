@@ -16,10 +16,3 @@ export const startPullRequests = (deps: PullRequestDeps): { stop(): Promise<void
       turn: async (stopping) => ((await workPullRequest(deps, stopping)) ? 'again' : null),
     },
   ])
-
-/** Once through everything that is due now: for tests. */
-export async function drainPullRequests(deps: PullRequestDeps): Promise<number> {
-  let done = 0
-  while (await workPullRequest(deps)) done++
-  return done
-}

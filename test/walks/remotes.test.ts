@@ -35,10 +35,9 @@ import {
   showAppRemote,
 } from '../../src/contracts/remotes.ts'
 import { listRevisions, pushRevision } from '../../src/contracts/revisions.ts'
-import { claimPullRequest, type PullRequestDeps } from '../../src/cores/remotes/index.ts'
+import { claimPullRequest, workPullRequest, type PullRequestDeps } from '../../src/cores/remotes/index.ts'
 import { sweepRevisions } from '../../src/cores/revisions/index.ts'
 import { dataKeys } from '../../src/trust/data-key.ts'
-import { drainPullRequests } from '../../src/worker/pull-requests.ts'
 import {
   startFakeGitHost,
   type FakeGitHost,
@@ -111,7 +110,12 @@ const show = (id: string) => owner(showProposal, { alias, proposal_id: id })
 const asked = async (id: string) => ({ alias, proposal_id: id, diff_sha256: (await show(id)).diff_sha256 })
 const approve = async (id: string) => as(admin)(approveProposal, await asked(id))
 const retry = async (id: string) => as(admin)(retryProposal, await asked(id))
-const work = () => drainPullRequests(deps)
+/** All that is due now. */
+async function work(by = deps): Promise<number> {
+  let done = 0
+  while (await workPullRequest(by)) done++
+  return done
+}
 /** The pause is over. */
 const later = () =>
   system.db.update(pullRequests).set({ nextAt: system.clock.now() }).where(isNotNull(pullRequests.nextAt))
@@ -744,7 +748,7 @@ describe('a remote', () => {
     const { id } = await make()
     await approve(id)
     const dying = { ...deps, gitHosts: { ...deps.gitHosts, open: dyingAfter(deps.gitHosts.open) } }
-    await drainPullRequests(dying)
+    await work(dying)
     expect([host.requests.length, (await show(id)).pull_request?.state]).toEqual([1, 'opening'])
     expect(await work()).toBe(0)
     await system.db.update(pullRequests).set({ leaseUntil: sql`clock_timestamp() - interval '1 second'` })
