@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -29,7 +38,15 @@ type World = {
 
 /** A server that knows as much as the command asks of it. */
 async function connecting(
-  { organization = 'a', apiUrl = 'https://api.test', apps = new Set(), mayMakeTokens = true, organizationIsOn = true, failing, asked = [] }: World,
+  {
+    organization = 'a',
+    apiUrl = 'https://api.test',
+    apps = new Set(),
+    mayMakeTokens = true,
+    organizationIsOn = true,
+    failing,
+    asked = [],
+  }: World,
   { args = {}, options = {}, terminal = false, stdin = '' }: Partial<Given> = {},
 ) {
   const environment = fakeEnvironment({ home, cwd, terminal, stdin })

@@ -84,7 +84,10 @@ export async function failPullRequest(
   tx: Transaction,
   clock: Clock,
   key: PullRequestKey,
-  { code, state = 'failed' }: { readonly code: PullRequestCode; readonly state?: 'failed' | 'closed' | 'merged' },
+  {
+    code,
+    state = 'failed',
+  }: { readonly code: PullRequestCode; readonly state?: 'failed' | 'closed' | 'merged' },
 ): Promise<void> {
   const now = clock()
   const [proposal] = await tx

@@ -16,7 +16,11 @@ const LOOKED_AT = 100
  * Those that wait, in the one order in which everybody locks proposals of an app. `also`: one that its caller is about to
  * change, which may be about to wait.
  */
-export async function lockWaiting(tx: Transaction, { orgId, appId }: AppKey, also?: string): Promise<string[]> {
+export async function lockWaiting(
+  tx: Transaction,
+  { orgId, appId }: AppKey,
+  also?: string,
+): Promise<string[]> {
   const newest = tx
     .select({ id: proposals.id })
     .from(proposals)
