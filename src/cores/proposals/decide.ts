@@ -52,8 +52,8 @@ const hasAsked = ({ userId, machineUserIds }: Decider, { requesterIds }: Decidab
   requesterIds.some((id) => id === userId || machineUserIds.has(id))
 
 /** Denying, and applying a change anew that somebody else is then to approve, need no second person. */
-const deploys = (action: ProposalAction, { state }: Decidable): boolean =>
-  action === 'approve' || (action === 'retry' && state !== 'stale')
+const deploys = (action: ProposalAction, proposal: Decidable): boolean =>
+  action === 'approve' || (action === 'retry' && (proposal.state === 'failed' || isWaiting(proposal)))
 
 /** Nothing of ours may end its waiting: a person may. */
 const isWaiting = ({ state, isMerged }: Decidable): boolean => state === 'deploying' && isMerged
