@@ -81,7 +81,11 @@ export type SignedSeal = {
   }
 }
 
+/** Of the digest of a public key, hexadecimal. */
+export const KEY_ID_LENGTH = 16
+
 export type TrailKey = {
+  /** The beginning of the SHA-256 of `public_key`, so that it stands for this key alone. */
   readonly id: string
   /** Ed25519, 32 bytes as base64url. */
   readonly public_key: string

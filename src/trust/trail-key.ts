@@ -1,6 +1,6 @@
 /** The key that signs the trail: Ed25519, its private half sealed with DATA_KEY like every stored secret. */
 import { createHash, createPrivateKey, generateKeyPairSync, hash, sign, type KeyObject } from 'node:crypto'
-import { endorsedText, sealedText, type TrailKey } from '../contracts/trail-format.ts'
+import { endorsedText, KEY_ID_LENGTH, sealedText, type TrailKey } from '../contracts/trail-format.ts'
 import type { Sealer } from './data-key.ts'
 
 /** As it is stored. */
@@ -17,7 +17,7 @@ const contextOf = (id: string): string => `trail-key:${id}`
 export function newTrailKey(sealer: Sealer, now: Date, before: StoredTrailKey | undefined): StoredTrailKey {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519')
   const public_key = publicKey.export({ format: 'jwk' }).x!
-  const key = { id: sha256Hex(public_key).slice(0, 16), public_key, created_at: now.toISOString() }
+  const key = { id: sha256Hex(public_key).slice(0, KEY_ID_LENGTH), public_key, created_at: now.toISOString() }
   const opened = before && openKey(sealer, before)
   return {
     ...key,

@@ -50,14 +50,13 @@ export const verifyTrail: Run = async (ctx, input) => {
   const key = textOption(input, 'key')
   const report = await verifyFile(file)
   const isTrusted = key === undefined || report.keys[0]?.id === key
+  const areVouched = report.keys.every(({ vouched }) => vouched)
   ctx.print(
     { ...report, ...(key !== undefined && { trusted: isTrusted }) },
-    { text: textOf(report, isTrusted) },
+    { text: textOf(report, { isTrusted, areVouched }) },
   )
   printKeys(ctx, report, key)
-  return report.problem === null && isTrusted && report.keys.every(({ vouched }) => vouched)
-    ? 0
-    : FOUND_FAILED
+  return report.problem === null && isTrusted && areVouched ? 0 : FOUND_FAILED
 }
 
 export async function verifyFile(file: string): Promise<TrailReport> {
@@ -86,13 +85,19 @@ async function verifyLines(chunks: Readable): Promise<TrailReport> {
   return verifier.end(rest.length === 0)
 }
 
-function textOf({ problem, head, rows, deleted, unsealed, breaks }: TrailReport, isTrusted: boolean): string {
+type Trust = { readonly isTrusted: boolean; readonly areVouched: boolean }
+
+function verdictOf({ problem, rows }: TrailReport, { isTrusted, areVouched }: Trust): string {
+  if (problem) return `Not intact: ${sanitizeLine(problem.says)} (line ${problem.line}, ${problem.what}).`
+  if (!isTrusted) return `${rows} rows are as they were sealed, but with another key than yours.`
+  if (!areVouched) return `${rows} rows are as they were sealed, but with a key that nobody vouches for.`
+  return `Intact: ${rows} rows are as they were sealed.`
+}
+
+function textOf(report: TrailReport, trust: Trust): string {
+  const { head, deleted, unsealed, breaks } = report
   const lines = [
-    problem
-      ? `Not intact: ${sanitizeLine(problem.says)} (line ${problem.line}, ${problem.what}).`
-      : isTrusted
-        ? `Intact: ${rows} rows are as they were sealed.`
-        : `${rows} rows are as they were sealed, but with another key than yours.`,
+    verdictOf(report, trust),
     head
       ? `Signed head: row ${head.row} of epoch ${sanitizeLine(head.epoch)}, seal ${head.seal}, at ${sanitizeLine(head.sealed_at)}.`
       : 'Signed head: none.',

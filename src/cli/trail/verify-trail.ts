@@ -6,6 +6,7 @@ import { createPublicKey, hash, verify, type KeyObject } from 'node:crypto'
 import {
   endorsedText,
   HASH_BYTES,
+  KEY_ID_LENGTH,
   leafOf,
   rootOf,
   sealedText,
@@ -103,6 +104,9 @@ export function trailVerifier() {
       if (header) throw new Error('twice')
       header = read['header'] as ExportHeader
       keys = readKeys(header.keys)
+      const forged = header.keys.find((key) => !isOwnId(key))
+      if (forged)
+        found({ what: 'changed', row: 1, says: `key ${forged.id} is not the key that its id stands for` })
     } else if ('seal' in read) takeSeal(read['seal'] as ExportSeal)
     else if ('row' in read) {
       const is = read['is'] as TrailRow
@@ -116,11 +120,13 @@ export function trailVerifier() {
       closeSeal()
       isEnded = true
       const end = read['end'] as { seals: number; unsealed: number }
-      if (end.seals !== (before?.signed.number ?? 0))
+      const last = before?.signed.number ?? 0
+      const promised = Math.max(end.seals, header?.head?.number ?? 0)
+      if (end.seals !== last || promised > last)
         found({
           what: 'dropped',
           row: lastRow() + 1,
-          says: `the export ends with seal ${end.seals}, which is not here`,
+          says: `the export ends with seal ${promised}, which is not here`,
         })
     } else throw new Error('unknown')
   }
@@ -315,7 +321,7 @@ export function trailVerifier() {
         breaks,
         keys: (header?.keys ?? []).map((key, at, all) => ({
           id: key.id,
-          vouched: at === 0 || isVouched(key, all),
+          vouched: at === 0 || isVouched(key, all[at - 1]!),
         })),
       }
     },
@@ -346,14 +352,20 @@ function isDeleted(
 const publicKey = ({ public_key: x }: TrailKey): KeyObject =>
   createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
 
-const readKeys = (all: readonly TrailKey[]) =>
-  new Map(all.map((key, place) => [key.id, { key: publicKey(key), place }] as const))
+/** A key is known by the digest of its public half: whoever trusts an id trusts that key and no other. */
+const isOwnId = ({ id, public_key }: TrailKey): boolean =>
+  id === hash('sha256', public_key, 'hex').slice(0, KEY_ID_LENGTH)
 
-function isVouched(key: TrailKey, all: readonly TrailKey[]): boolean {
-  const by = all.find(({ id }) => id === key.endorsed_by)
-  return (
-    by !== undefined &&
-    key.endorsement !== null &&
-    verify(null, Buffer.from(endorsedText(key)), publicKey(by), Buffer.from(key.endorsement, 'base64url'))
+/** Those that are what their id says. */
+const readKeys = (all: readonly TrailKey[]) =>
+  new Map(
+    all.flatMap((key, place) => (isOwnId(key) ? [[key.id, { key: publicKey(key), place }] as const] : [])),
   )
-}
+
+/** By the key before it, and by no other. */
+const isVouched = (key: TrailKey, before: TrailKey): boolean =>
+  isOwnId(key) &&
+  isOwnId(before) &&
+  key.endorsed_by === before.id &&
+  key.endorsement !== null &&
+  verify(null, Buffer.from(endorsedText(key)), publicKey(before), Buffer.from(key.endorsement, 'base64url'))
