@@ -1694,7 +1694,8 @@ CREATE INDEX token_reservations_open ON public.token_reservations USING btree (e
 CREATE TABLE trail_pending (
   trail_order bigint NOT NULL,
   org_id text NOT NULL,
-  id text NOT NULL
+  id text NOT NULL,
+  CONSTRAINT trail_pending_pkey PRIMARY KEY (trail_order)
 );
 
 CREATE TABLE trail_seals (

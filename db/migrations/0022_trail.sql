@@ -52,7 +52,7 @@ CREATE TABLE "trail_streams" (
 CREATE INDEX "trail_streams_by_time" ON "trail_streams" USING btree ("next_at");
 --> statement-breakpoint
 CREATE TABLE "trail_pending" (
-	"trail_order" bigint NOT NULL,
+	"trail_order" bigint PRIMARY KEY NOT NULL,
 	"org_id" text NOT NULL,
 	"id" text NOT NULL
 );

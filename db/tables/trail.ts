@@ -3,9 +3,9 @@ import { bigint, bytea, index, integer, pgTable, primaryKey, sql, text } from '.
 import type { TrailStreamKind } from '../../src/contracts/trail-format.ts'
 import { instant, orgId } from './columns.ts'
 
-/** Rows of activity that are not sealed yet. Read as a whole, and emptied, so it has no key. */
+/** Rows of activity that are not sealed yet, by their order: those that come next are found among however many wait. */
 export const trailPending = pgTable('trail_pending', {
-  trailOrder: bigint('trail_order', { mode: 'number' }).notNull(),
+  trailOrder: bigint('trail_order', { mode: 'number' }).primaryKey(),
   orgId: orgId(),
   id: text('id').notNull(),
 })

@@ -462,6 +462,16 @@ describe('in a database of its own', () => {
     expect(verified(await exported(orgs[1]!))).toMatchObject({ problem: null, rows: 20, unsealed: 0 })
   })
 
+  test('however many rows wait, the next are found by their order', async () => {
+    const plan = await withTransaction(database.db, async (tx) => {
+      await tx.execute(sql`set local enable_seqscan = off`)
+      return tx.execute(
+        sql`explain select * from trail_pending where trail_order > 1 order by trail_order limit 9`,
+      )
+    })
+    expect(JSON.stringify(plan)).toContain('Index Scan using trail_pending_pkey')
+  })
+
   test('a sealer that dies in the midst of it has sealed nothing, and the next one seals all', async () => {
     await act(deps, 'org_dies')
     await change(deps, 'org_dies')
