@@ -1,5 +1,5 @@
 import { createHash, generateKeyPairSync, sign, type KeyObject } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -35,26 +35,44 @@ function makeKey(by?: Key | 'itself', as?: string): Key {
   }
 }
 
-type Made = { readonly head?: number; readonly ats?: readonly string[] }
+type Made = {
+  readonly org?: string
+  readonly head?: number
+  readonly ats?: readonly string[]
+  readonly sealedAt?: string
+  /** The number of the seal before which the database went back. */
+  readonly breakAt?: number
+}
 
 /** A seal of one row for each key that signs. */
-function makeTrail(keys: readonly Key[], by: readonly Key[], { head = by.length, ats = [] }: Made = {}) {
+function makeTrail(
+  keys: readonly Key[],
+  by: readonly Key[],
+  {
+    org = 'org_1',
+    head = by.length,
+    ats = [],
+    sealedAt = '2026-11-01T12:01:00.000Z',
+    breakAt = Infinity,
+  }: Made = {},
+) {
   let previous: string | null = null
   const seals = by.map((key, n) => {
     const is = { kind: 'audit', id: `aud_${n}`, at: ats[n] ?? '2026-11-01T12:00:00.000Z' }
     const leaf = digest(Buffer.of(0), JSON.stringify(is))
     const text: string = JSON.stringify({
       trail: 1,
-      org: 'org_1',
+      org,
       number: n + 1,
-      epoch: '0-0',
+      epoch: n + 1 < breakAt ? '0-0' : '1-0',
       first: n + 1,
       rows: 1,
       activity: 0,
       root: leaf.toString('hex'),
       previous,
-      sealed_at: '2026-11-01T12:01:00.000Z',
+      sealed_at: sealedAt,
       key: key.id,
+      ...(n + 1 === breakAt && { break: { after: '0-0' } }),
     })
     previous = digest(text).toString('hex')
     return {
@@ -73,9 +91,9 @@ function makeTrail(keys: readonly Key[], by: readonly Key[], { head = by.length,
   })
   const header = {
     trail_export: 1,
-    org: 'org_1',
+    org,
     exported_at: '2026-11-01T13:00:00.000Z',
-    keys: keys.map(({ secret: _, ...key }) => key),
+    keys: keys.map(({ secret: _, ...shown }) => shown),
     head: { number: head, epoch: '0-0', row: head },
   }
   const end = { seals: seals.length, unsealed: 0 }
@@ -142,4 +160,60 @@ test.each([
   expect(text).toContain(says)
   expect(text).not.toContain('Intact')
   expect(code).toBe(11)
+})
+
+async function keep(name: string, roots: readonly object[]): Promise<string> {
+  const path = join(folder, name)
+  await mkdir(path)
+  await writeFile(join(path, 'trail-2026-11.ndjson'), ndjson(roots))
+  return path
+}
+
+test('roots that were kept name what was signed anew, dropped, or is another', async () => {
+  const trail = makeTrail([key], [key, key])
+  const foreign = makeTrail([key], [key], { org: 'org_2' })
+  const path = await keep('same', [...trail.roots, ...trail.roots, ...foreign.roots])
+  const same = await verified(trail, { roots: path })
+  expect(same.text).toContain('Intact: 2 rows')
+  expect(same.text).toContain('Compared with the roots that you kept: 2 of this organization.')
+  expect(same.code).toBe(0)
+
+  const file = await verified(makeTrail([key], [key]), { roots: join(path, 'trail-2026-11.ndjson') })
+  expect(file.text).toContain('Root of seal 2 (rows 2 to 2,')
+  expect(file.text).toContain('is not in the export')
+  expect(file.text).not.toContain('Intact')
+  expect(file.code).toBe(11)
+
+  // The same keys, another past: the server has signed it anew, and its new roots lie beside the old ones.
+  const anew = makeTrail([key], [key, key], { ats: ['2026-10-01T00:00:00.000Z'] })
+  const bent = await verified(anew, { roots: await keep('both', [...trail.roots, ...anew.roots]) })
+  expect(bent.text).toMatch(/Root of seal 1 .*is another one in the export/)
+  expect(bent.text).not.toContain('Intact')
+  expect(bent.code).toBe(11)
+
+  const none = await verified(trail, { roots: await keep('none', foreign.roots) })
+  expect(none.code).toBe(11)
+  await expect(verified(trail, { roots: join(folder, 'nowhere') })).rejects.toThrow('ENOENT')
+})
+
+test('roots of what is lost behind a signed break, and of after the export, are told and are no failure', async () => {
+  const trail = makeTrail([key], [key, key, key], { breakAt: 2 })
+  const before = makeTrail([key], [key, key])
+  const later = makeTrail([key], [key, key, key, key], { breakAt: 2, sealedAt: '2026-11-02T00:00:00.000Z' })
+  const { code, text } = await verified(trail, {
+    roots: await keep('broken', [...trail.roots, before.roots[1]!, later.roots[3]!, { signed: '{"cut' }]),
+  })
+  expect(text).toContain('Intact')
+  expect(text).toContain('Lost where the database went back: 1 roots.')
+  expect(text).toContain('Younger than the export: 1 roots.')
+  expect(text).toContain('Lines that are no root: 1.')
+  expect(code).toBe(0)
+})
+
+test('rows that were sealed late are counted, and the first is named', async () => {
+  const ats = ['2026-10-31T12:02:00.000Z', '2026-10-31T12:00:59.000Z', '2026-10-01T00:00:00.000Z']
+  const { code, text } = await verified(makeTrail([key], [key, key, key], { ats }))
+  expect(text).toContain('Sealed late: 2 rows, more than a day after their time. The first is row 2.')
+  expect(code).toBe(0)
+  expect((await verified(makeTrail([key], [key]))).text).not.toContain('Sealed late')
 })

@@ -1,12 +1,15 @@
 /** `svc audit …`: takes the trail with its proofs out of the server, and verifies it without one. */
 import { createReadStream } from 'node:fs'
-import { open, rename, rm } from 'node:fs/promises'
+import { open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import type { CommandContext } from '../command-context.ts'
 import type { Run } from '../command.ts'
 import { FOUND_FAILED } from '../exit-codes.ts'
 import { argument, textOption } from '../options.ts'
 import { sanitizeLine } from '../terminal-text.ts'
+import { rootsComparer, type RootsReport } from '../trail/compare-roots.ts'
 import { trailVerifier, type TrailReport } from '../trail/verify-trail.ts'
 import { usageError } from '../usage-error.ts'
 
@@ -48,29 +51,66 @@ function splitPage(body: Buffer): { lines: Buffer; count: number; next: number |
 export const verifyTrail: Run = async (ctx, input) => {
   const file = argument(input, 'file')
   const key = textOption(input, 'key')
-  const report = await verifyFile(file)
+  const kept = textOption(input, 'roots')
+  const comparer = rootsComparer()
+  const report = await verifyFile(file, (signed, text) => comparer.takeSeal(signed, text))
+  const roots =
+    kept === undefined
+      ? undefined
+      : await reading(kept, 'Name a file of TRAIL_ROOTS, or the folder', async () =>
+          comparer.compare(linesOf(await rootFiles(kept)), {
+            org: report.org,
+            exportedAt: report.exported_at,
+          }),
+        )
   const isTrusted = key === undefined || report.keys[0]?.id === key
   const areVouched = report.keys.every(({ vouched }) => vouched)
+  // None at all is the wrong folder, or an emptied one.
+  const areKept = !roots || (roots.wrong === 0 && (roots.kept > 0 || report.seals === 0))
   ctx.print(
-    { ...report, ...(key !== undefined && { trusted: isTrusted }) },
-    { text: textOf(report, { isTrusted, areVouched }) },
+    { ...report, ...(key !== undefined && { trusted: isTrusted }), ...(roots && { roots }) },
+    { text: textOf(report, { isTrusted, areVouched, areKept }, roots) },
   )
   printKeys(ctx, report, key)
-  return report.problem === null && isTrusted && areVouched ? 0 : FOUND_FAILED
+  return report.problem === null && isTrusted && areVouched && areKept ? 0 : FOUND_FAILED
 }
 
-export async function verifyFile(file: string): Promise<TrailReport> {
+export const verifyFile = (
+  file: string,
+  onSeal?: Parameters<typeof trailVerifier>[0],
+): Promise<TrailReport> =>
+  reading(file, 'Name a file that `svc audit export` wrote', () =>
+    verifyLines(createReadStream(file, { highWaterMark: 1 << 20 }), onSeal),
+  )
+
+async function reading<T>(path: string, hint: string, read: () => Promise<T>): Promise<T> {
   try {
-    return await verifyLines(createReadStream(file, { highWaterMark: 1 << 20 }))
+    return await read()
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code
     if (code === undefined) throw error
-    throw usageError(`${file} cannot be read (${code})`, 'Name a file that `svc audit export` wrote')
+    throw usageError(`${path} cannot be read (${code})`, hint)
   }
 }
 
-async function verifyLines(chunks: Readable): Promise<TrailReport> {
-  const verifier = trailVerifier()
+async function rootFiles(path: string): Promise<string[]> {
+  if (!(await stat(path)).isDirectory()) return [path]
+  const names = await readdir(path)
+  return names
+    .filter((name) => name.endsWith('.ndjson'))
+    .toSorted()
+    .map((name) => join(path, name))
+}
+
+async function* linesOf(files: readonly string[]): AsyncGenerator<string> {
+  for (const file of files) yield* createInterface({ input: createReadStream(file), crlfDelay: Infinity })
+}
+
+async function verifyLines(
+  chunks: Readable,
+  onSeal: Parameters<typeof trailVerifier>[0],
+): Promise<TrailReport> {
+  const verifier = trailVerifier(onSeal)
   let rest: Buffer[] = []
   for await (const chunk of chunks as AsyncIterable<Buffer>) {
     let from = 0
@@ -85,17 +125,18 @@ async function verifyLines(chunks: Readable): Promise<TrailReport> {
   return verifier.end(rest.length === 0)
 }
 
-type Trust = { readonly isTrusted: boolean; readonly areVouched: boolean }
+type Trust = { readonly isTrusted: boolean; readonly areVouched: boolean; readonly areKept: boolean }
 
-function verdictOf({ problem, rows }: TrailReport, { isTrusted, areVouched }: Trust): string {
+function verdictOf({ problem, rows }: TrailReport, { isTrusted, areVouched, areKept }: Trust): string {
   if (problem) return `Not intact: ${sanitizeLine(problem.says)} (line ${problem.line}, ${problem.what}).`
   if (!isTrusted) return `${rows} rows are as they were sealed, but with another key than yours.`
   if (!areVouched) return `${rows} rows are as they were sealed, but with a key that nobody vouches for.`
+  if (!areKept) return `${rows} rows are as they were sealed, but not by the roots that you kept.`
   return `Intact: ${rows} rows are as they were sealed.`
 }
 
-function textOf(report: TrailReport, trust: Trust): string {
-  const { head, deleted, unsealed, breaks } = report
+function textOf(report: TrailReport, trust: Trust, roots: RootsReport | undefined): string {
+  const { head, deleted, late, unsealed, breaks } = report
   const lines = [
     verdictOf(report, trust),
     head
@@ -105,9 +146,28 @@ function textOf(report: TrailReport, trust: Trust): string {
     ...breaks.map(
       ({ row, epoch }) => `Before row ${row} the database went back (epoch ${sanitizeLine(epoch)}).`,
     ),
+    ...(late
+      ? [`Sealed late: ${late.rows} rows, more than a day after their time. The first is row ${late.first}.`]
+      : []),
+    ...(roots ? rootsText(roots) : []),
     ...(unsealed > 0 ? [`Not sealed yet, so not proven: ${unsealed} rows.`] : []),
   ]
   return lines.map((line) => `${line}\n`).join('')
+}
+
+function rootsText({ kept, problems, wrong, lost, younger, unreadable }: RootsReport): string[] {
+  return [
+    `Compared with the roots that you kept: ${kept} of this organization.`,
+    ...problems.map(({ what, seal, epoch, first, rows, sealed_at }) => {
+      const of = rows > 0 ? `rows ${first} to ${first + rows - 1}` : 'no rows'
+      const is = what === 'dropped' ? 'is not in the export' : 'is another one in the export'
+      return `Root of seal ${seal} (${of}, epoch ${sanitizeLine(epoch)}, at ${sanitizeLine(sealed_at)}) ${is}.`
+    }),
+    ...(wrong > problems.length ? [`And ${wrong - problems.length} more.`] : []),
+    ...(lost > 0 ? [`Lost where the database went back: ${lost} roots.`] : []),
+    ...(younger > 0 ? [`Younger than the export: ${younger} roots.`] : []),
+    ...(unreadable > 0 ? [`Lines that are no root: ${unreadable}.`] : []),
+  ]
 }
 
 function printKeys(ctx: CommandContext, { keys }: TrailReport, key: string | undefined): void {

@@ -15,8 +15,19 @@ export const AUDIT_ROWS: readonly HandWritten[] = [
     path: 'audit verify',
     summary: 'Verify an export offline; exits 11 and names the first row that is not as it was sealed',
     arguments: [FILE],
-    options: [{ long: 'key', value: 'id', summary: 'The first key that you trust' }],
-    examples: ['svc audit verify trail.ndjson', 'svc audit verify trail.ndjson --key 0123456789abcdef'],
+    options: [
+      { long: 'key', value: 'id', summary: 'The first key that you trust' },
+      {
+        long: 'roots',
+        value: 'path',
+        summary: 'Compare with roots that were kept: a file, or the folder TRAIL_ROOTS',
+      },
+    ],
+    examples: [
+      'svc audit verify trail.ndjson',
+      'svc audit verify trail.ndjson --key 0123456789abcdef',
+      'svc audit verify trail.ndjson --roots roots',
+    ],
     load: async () => (await import('../commands/audit.ts')).verifyTrail,
   },
 ]

@@ -30,6 +30,7 @@ export type TrailProblem = {
 export type TrailReport = {
   readonly problem: TrailProblem | null
   readonly org: string | null
+  readonly exported_at: string | null
   /** The last seal whose signature holds. */
   readonly head: {
     readonly seal: number
@@ -42,6 +43,8 @@ export type TrailReport = {
   readonly rows: number
   /** Rows that retention has deleted, as signed. */
   readonly deleted: number
+  /** Sealed more than a day after their own time: a worker was away, or somebody had them sealed anew. */
+  readonly late: { readonly rows: number; readonly first: number } | null
   /** Younger than the last seal: nothing proves them yet. */
   readonly unsealed: number
   readonly breaks: readonly { readonly row: number; readonly after: string; readonly epoch: string }[]
@@ -66,12 +69,16 @@ type Gap = {
   readonly present: readonly string[]
 }
 
-export function trailVerifier() {
+const LATE_MS = 24 * 60 * 60 * 1000
+
+/** `onSeal`: is told of each whose signature holds. */
+export function trailVerifier(onSeal?: (signed: SignedSeal, text: string) => void) {
   let header: ExportHeader | undefined
   let keys = new Map<string, { readonly key: KeyObject; readonly place: number }>()
   let open: OpenSeal | undefined
   let before: { readonly signed: SignedSeal; readonly digest: string } | undefined
   let head: TrailReport['head'] = null
+  let late: TrailReport['late'] = null
   let isEnded = false
   let [line, seals, rows, unsealed, lastKey] = [0, 0, 0, 0, 0]
   const problems: TrailProblem[] = []
@@ -168,6 +175,7 @@ export function trailVerifier() {
         says: `seal ${signed.number} is signed with a key that was replaced before`,
       })
     if (isSigned) {
+      onSeal?.(signed, text)
       lastKey = Math.max(lastKey, key.place)
       if (signed.break) breaks.push({ row: signed.first, after: signed.break.after, epoch: signed.epoch })
       if (signed.removed) removals.push(signed.removed)
@@ -190,6 +198,7 @@ export function trailVerifier() {
 
   function checkRows(seal: OpenSeal): void {
     const { signed, rows: lines } = seal
+    noteLate(seal)
     const hashes = lines.map(({ is }) => hex(leafOf(sha256, JSON.stringify(is))))
     const isRoot = (leaves: Uint8Array) => hex(rootOf(sha256, leaves)) === signed.root
     const areRows = hashes.length === signed.rows && isRoot(Buffer.from(hashes.join(''), 'hex'))
@@ -225,6 +234,14 @@ export function trailVerifier() {
         seal.line,
       )
     compareRows(seal, hashes)
+  }
+
+  function noteLate({ signed, rows: lines }: OpenSeal): void {
+    const sealedAt = Date.parse(signed.sealed_at)
+    if (Number.isNaN(sealedAt)) return
+    const bound = new Date(sealedAt - LATE_MS).toISOString()
+    const own = lines.filter(({ is }) => is.at < bound)
+    if (own[0]) late = { rows: (late?.rows ?? 0) + own.length, first: late?.first ?? own[0].row }
   }
 
   /** Goes along both: what was sealed, and what is here. */
@@ -313,10 +330,12 @@ export function trailVerifier() {
       return {
         problem: problems.toSorted((a, b) => a.row - b.row || a.line - b.line)[0] ?? null,
         org: header?.org ?? null,
+        exported_at: header?.exported_at ?? null,
         head,
         seals,
         rows,
         deleted,
+        late,
         unsealed,
         breaks,
         keys: (header?.keys ?? []).map((key, at, all) => ({
