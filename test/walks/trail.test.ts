@@ -25,6 +25,7 @@ import {
   sendTrail,
   type SealDeps,
 } from '../../src/cores/trail/index.ts'
+import { emptySeals, sealRemoval } from '../../src/cores/trail/seal-removal.ts'
 import { readEvents } from '../../src/cores/trail/stream-trail.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
 import { trailVerifier, type TrailReport } from '../../src/cli/trail/verify-trail.ts'
@@ -383,6 +384,100 @@ describe('in a database of its own', () => {
     expect(verified(await exported('org_kept')).problem).toMatchObject({ what: 'dropped' })
     expect(verified(await exported('org_kept_other')).problem).toBe(null)
   })
+
+  test('hashes stay for as long as one of their rows does, however late it was sealed', async () => {
+    const day = 24 * 60 * 60 * 1000
+    const now = deps.clock().getTime()
+    const orgs = ['org_months', 'org_months_other']
+    // Young seals stand before it: a worker was away for long, and seals now what is old.
+    for (let n = 0; n < 3; n++) {
+      for (const orgId of orgs) await act(deps, orgId)
+      await sealTrail(deps)
+    }
+    for (const orgId of orgs)
+      for (const days of [62, 33, 1]) await act(deps, orgId, new Date(now - days * day))
+    await sealTrail(deps)
+    for (const orgId of orgs) for (const days of [61, 32]) await act(deps, orgId, new Date(now - days * day))
+    await sealTrail(deps)
+    const before = new Date(now - 30 * day)
+    const leavesOf = async () => {
+      const rows = await database.db.execute<{ bytes: number }>(
+        sql`select length(leaves) as bytes from trail_seals where org_id = 'org_months' and row_count > 0 order by number`,
+      )
+      return rows.map(({ bytes }) => bytes / 32)
+    }
+    /** As a month goes: of all organizations. */
+    const drop = (days: number) =>
+      database.db.execute(
+        sql`delete from activity where org_id like 'org_months%' and at < ${new Date(now - days * day).toISOString()}::timestamptz`,
+      )
+    const small = { atOnce: 1 }
+    await sealRemoval(deps, before, small)
+    await emptySeals(deps, small)
+    expect(await leavesOf()).toEqual([1, 1, 1, 3, 2])
+    await drop(50)
+    await emptySeals(deps, small)
+    expect(await leavesOf()).toEqual([1, 1, 1, 3, 2])
+    for (const orgId of orgs)
+      expect(verified(await exported(orgId))).toMatchObject({ problem: null, deleted: 2 })
+    await drop(30)
+    for (const orgId of orgs)
+      expect(verified(await exported(orgId))).toMatchObject({ problem: null, deleted: 4 })
+    // Once all of their rows are to go, those that have none left lose their hashes, and no other does.
+    await database.db.execute(
+      sql`update trail_seals set sealed_at = ${new Date(now - 31 * day).toISOString()}::timestamptz`,
+    )
+    await sealRemoval(deps, new Date(now + day), small)
+    await database.db.execute(sql`delete from activity where org_id not like 'org_months%'`)
+    await emptySeals(deps, small)
+    expect(await leavesOf()).toEqual([1, 1, 1, 3, 2])
+    await database.db.execute(sql`delete from activity where org_id like 'org_months%' and at < (
+      select max(at) from activity where org_id like 'org_months%')`)
+    await database.db.execute(sql`delete from activity where org_id = 'org_months'`)
+    await emptySeals(deps, small)
+    expect(await leavesOf()).toEqual([0, 0, 0, 3, 2])
+    await database.db.execute(sql`delete from activity where org_id = 'org_months_other'`)
+    await emptySeals(deps, small)
+    expect(await leavesOf()).toEqual([0, 0, 0, 0, 0])
+    for (const orgId of orgs)
+      expect(verified(await exported(orgId))).toMatchObject({ problem: null, deleted: 8, rows: 0 })
+  })
+
+  test.runIf(isServer)(
+    'a transaction that does not end stops neither sealing for good nor retention',
+    async () => {
+      const told: string[] = []
+      let ms = START_MS
+      const hasty = {
+        ...deps,
+        clock: () => new Date((ms += 60_000)),
+        log: { warn: (text: string) => void told.push(text) },
+      }
+      const { promise: mayEnd, resolve: end } = Promise.withResolvers<void>()
+      const { promise: isWritten, resolve: wrote } = Promise.withResolvers<void>()
+      const forgotten = withTransaction(database.db, async (tx) => {
+        await recordAudit(
+          tx,
+          deps.clock,
+          { kind: 'user', userId: 'usr_1', userName: 'Ada', requestId: 'req_1' },
+          { orgId: 'org_forgotten', action: 'group.created' },
+        )
+        wrote()
+        await mayEnd
+      })
+      await isWritten
+      try {
+        expect(await sealTrail(hasty)).toBe(0)
+        expect(told).toEqual(['the trail is not sealed: a transaction that writes to it does not end'])
+        await sweepActivity({ ...deps, activityDays: 30 })
+      } finally {
+        end()
+        await forgotten
+      }
+      expect(await sealTrail(hasty)).toBeGreaterThan(0)
+      expect(verified(await exported('org_forgotten'))).toMatchObject({ problem: null, rows: 1 })
+    },
+  )
 
   test('a database that has gone back starts a signed break, in every organization', async () => {
     const before = await fill('org_back', [3, 2])

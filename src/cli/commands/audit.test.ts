@@ -35,6 +35,11 @@ function makeKey(by?: Key | 'itself', as?: string): Key {
   }
 }
 
+function shown(made: Key): TrailKey {
+  const { secret: _, ...rest } = made
+  return rest
+}
+
 type Made = {
   readonly org?: string
   readonly head?: number
@@ -93,7 +98,7 @@ function makeTrail(
     trail_export: 1,
     org,
     exported_at: '2026-11-01T13:00:00.000Z',
-    keys: keys.map(({ secret: _, ...shown }) => shown),
+    keys: keys.map(shown),
     head: { number: head, epoch: '0-0', row: head },
   }
   const end = { seals: seals.length, unsealed: 0 }

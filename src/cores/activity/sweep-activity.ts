@@ -4,7 +4,7 @@ import { firstIdOf } from '../../contracts/ids.ts'
 import type { Storage } from '../dependencies.ts'
 import { inParts } from '../in-parts.ts'
 import { dropMonths, outsideMonths } from '../partitions.ts'
-import { sealRemoval, sealTrail, type SealDeps } from '../trail/index.ts'
+import { emptySeals, sealRemoval, type SealDeps } from '../trail/index.ts'
 
 export type SweepActivityDeps = SealDeps & { readonly activityDays: number }
 
@@ -12,8 +12,9 @@ export type SweepActivityDeps = SealDeps & { readonly activityDays: number }
 export async function sweepActivity(deps: SweepActivityDeps, stopping?: AbortSignal): Promise<void> {
   const { db, clock, activityDays } = deps
   const before = new Date(clock().getTime() - activityDays * 24 * 60 * 60 * 1000)
-  await sealTrail(deps, stopping)
-  const sealedTo = await sealRemoval(deps, before)
+  const until = stopping ? { stopping } : {}
+  const sealedTo = await sealRemoval(deps, before, until)
+  if (sealedTo === undefined) return
   await dropMonths(db, 'activity', before.getTime(), (end) => isSealed(db, end))
   const isSealedRow = sql`(trail_order is null or trail_order <= ${String(sealedTo)}::bigint)`
   for (const table of await outsideMonths(db, 'activity')) {
@@ -23,6 +24,7 @@ export async function sweepActivity(deps: SweepActivityDeps, stopping?: AbortSig
       ),
     )
   }
+  await emptySeals(deps, until)
 }
 
 async function isSealed(db: Storage['db'], end: number): Promise<boolean> {

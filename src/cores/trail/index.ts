@@ -1,5 +1,5 @@
 /** What the trail core exports. */
 export { exportTrail } from './export-trail.ts'
-export { sealRemoval } from './seal-removal.ts'
+export { emptySeals, sealRemoval } from './seal-removal.ts'
 export { sealTrail, type SealDeps, type TrailRoots } from './seal-trail.ts'
 export { sendTrail, type SendTrailDeps } from './send-trail.ts'

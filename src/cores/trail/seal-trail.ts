@@ -14,7 +14,15 @@ import { withTransaction } from '../transaction.ts'
 import { settledOrder } from './settled-order.ts'
 import { readSigner } from './trail-keys.ts'
 import { inOrder, readUnsealed, type OrderedRow } from './trail-rows.ts'
-import { lockTrailState, readEpoch, readTrailState, saveTrailState, type TrailState } from './trail-state.ts'
+import {
+  lastPlace,
+  LATE_MS,
+  lockTrailState,
+  readEpoch,
+  readTrailState,
+  saveTrailState,
+  type TrailState,
+} from './trail-state.ts'
 import { writeSeals, type NewSeal, type Signed } from './write-seals.ts'
 
 export type SealDeps = Storage &
@@ -56,12 +64,17 @@ async function sealNext(deps: SealDeps, settled: number): Promise<number | undef
     const rows = inOrder(await readUnsealed(tx, 'audit', reach), await readUnsealed(tx, 'activity', reach))
     const to = reach.upTo
     const epoch = await readEpoch(tx)
+    let { lateTo } = state
     if (rows.length > 0) {
       const seals = sealsOf(rows, { orderFrom: state.sealedTo, orderTo: to })
-      await writeSeals(tx, { signer: await readSigner(tx, deps), epoch, now: clock() }, seals)
+      const now = clock()
+      await writeSeals(tx, { signer: await readSigner(tx, deps), epoch, now }, seals)
+      const late = firstIdOf('act', now.getTime() - LATE_MS)
+      if (seals.some(({ ids }) => ids?.activityFirst !== undefined && ids.activityFirst < late))
+        lateTo = await lastPlace(tx)
     }
     await tx.execute(sql`delete from trail_pending where trail_order <= ${String(to)}::bigint`)
-    await saveTrailState(tx, { ...state, epoch, sealedTo: to })
+    await saveTrailState(tx, { ...state, epoch, sealedTo: to, ...(lateTo !== undefined && { lateTo }) })
     return rows.length
   })
 }

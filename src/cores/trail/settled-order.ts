@@ -8,9 +8,10 @@ import { sql } from '../../../db/drizzle.ts'
 import type { Log, Storage } from '../dependencies.ts'
 
 const PAUSE_MS = { first: 20, most: 1_000 }
-const WARN_AFTER_MS = 60_000
+/** Whoever seals comes again every minute. */
+const PATIENCE_MS = 50_000
 
-/** Undefined: it was stopped while a transaction was open. */
+/** Undefined: it was stopped while a transaction was open, or one does not end. */
 export async function settledOrder(
   { db, clock, log }: Storage & Log,
   stopping?: AbortSignal,
@@ -20,17 +21,16 @@ export async function settledOrder(
   )
   let open = await readWriters(db)
   const began = clock().getTime()
-  let isTold = false
   for (let pause = PAUSE_MS.first; open.length > 0; pause = Math.min(pause * 2, PAUSE_MS.most)) {
     if (stopping?.aborted) return undefined
     await sleep(pause)
     const now = new Set(await readWriters(db))
     open = open.filter((one) => now.has(one))
-    if (!isTold && clock().getTime() - began > WARN_AFTER_MS) {
-      isTold = true
+    if (open.length > 0 && clock().getTime() - began > PATIENCE_MS) {
       log.warn('the trail is not sealed: a transaction that writes to it does not end', {
         transactions: open,
       })
+      return undefined
     }
   }
   return last!.order
