@@ -26,14 +26,20 @@ export async function readEvents(
   { after, limit }: { readonly after: TrailCursor; readonly limit: number },
 ): Promise<Pick<OutputOf<'streamTrail'>, 'events' | 'seals'> & { readonly next: TrailCursor }> {
   const from = await rowOf(db, orgId, after)
-  const first = await sealOf(db, orgId, from + 1)
-  if (!first) return { events: [], seals: [], next: after }
-  const seals = await readSeals(db, orgId, { from: first.number, rows: from + 1 - first.firstRow + limit })
+  const known = from === 0 ? undefined : await sealOf(db, orgId, from)
+  const isInside = known !== undefined && known.firstRow + known.rowCount - 1 > from
+  // Seals without rows stand behind the row that was seen last: breaks, and what retention deleted.
+  const first = known ? known.number + (isInside ? 0 : 1) : 1
+  const seals = await readSeals(db, orgId, {
+    from: first,
+    rows: limit + (isInside ? from + 1 - known.firstRow : 0),
+  })
+  const end = seals.at(-1)
+  if (!end) return { events: [], seals: [], next: after }
   const rows = await readSealedRows(db, orgId, seals)
   const found = seals.flatMap(({ number, epoch }) => rows.get(number)!.map((row) => ({ ...row, epoch })))
   const events = found.filter(({ number }) => number > from).slice(0, limit)
   const isFull = events.length === limit
-  const end = seals.findLast(({ rowCount }) => rowCount > 0)!
   // Where retention has deleted the rows of a seal, it goes on behind them.
   const last = isFull ? events.at(-1)! : { number: end.firstRow + end.rowCount - 1, epoch: end.epoch }
   return {
@@ -62,13 +68,14 @@ async function sealOf(db: Handle, orgId: string, row: number): Promise<SealOfRow
 
 /**
  * The last row that whoever has this cursor has seen of this very trail. Where the database has gone back since, what came
- * after that is gone, and other rows have its numbers.
+ * after that is gone, and other rows have its numbers. Epochs follow each other within a lineage alone: of a restore only the
+ * rows of the lineage that the cursor is of are known to have been seen.
  */
 async function rowOf(db: Handle, orgId: string, { epoch, row }: TrailCursor): Promise<number> {
   if (row === 0 || (await sealOf(db, orgId, row))?.epoch === epoch) return row
   const [known] = await db.execute<{ row: number | null }>(sql`
     select max(first_row + row_count - 1)::float8 as row from trail_seals
-    where org_id = ${orgId} and row_count > 0 and (epoch = ${epoch}
-      or split_part(epoch, '-', 1)::bigint < split_part(${epoch}::text, '-', 1)::bigint)`)
+    where org_id = ${orgId} and split_part(epoch, '-', 2) = split_part(${epoch}::text, '-', 2)
+      and split_part(epoch, '-', 1)::bigint <= split_part(${epoch}::text, '-', 1)::bigint`)
   return Math.min(row, known?.row ?? 0)
 }
