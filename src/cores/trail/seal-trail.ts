@@ -38,6 +38,7 @@ export type TrailRoots = { append(seals: readonly Signed[]): Promise<void> }
 /** Of each table, in one transaction. */
 const ROWS_AT_ONCE = 4_000
 const ORGANIZATIONS_AT_ONCE = 500
+const ROOTS_AT_ONCE = 5_000
 
 /** Returns how many rows it sealed. */
 export async function sealTrail(deps: SealDeps, stopping?: AbortSignal): Promise<number> {
@@ -50,7 +51,7 @@ export async function sealTrail(deps: SealDeps, stopping?: AbortSignal): Promise
     if (sealed === undefined) break
     count += sealed
   }
-  await writeRoots(deps)
+  await writeRoots(deps, stopping)
   return count
 }
 
@@ -154,16 +155,24 @@ async function sealBreak(deps: SealDeps, stopping: AbortSignal | undefined): Pro
   }
 }
 
-/** After they are stored, and again where a process died in between: the folder may have one twice, and lacks none. */
-async function writeRoots({ db, trailRoots }: SealDeps): Promise<void> {
+/**
+ * After they are stored, and again where a process died in between: the folder may have one twice, and lacks none. The folder may
+ * be slow, so nobody who seals waits for it.
+ */
+async function writeRoots({ db, trailRoots }: SealDeps, stopping: AbortSignal | undefined): Promise<void> {
   if (!trailRoots) return
-  await withTransaction(db, async (tx) => {
-    const state = await lockTrailState(tx)
-    const seals = await tx.execute<Signed & { place: number }>(sql`
+  while (!stopping?.aborted) {
+    const { writtenTo = 0 } = await readTrailState(db)
+    const seals = await db.execute<Signed & { place: number }>(sql`
       select signed, signature, place::float8 as place from trail_seals
-      where place > ${String(state.writtenTo ?? 0)}::bigint order by place`)
-    if (seals.length === 0) return
+      where place > ${String(writtenTo)}::bigint order by place limit ${String(ROOTS_AT_ONCE)}::int`)
+    const last = seals.at(-1)?.place
+    if (last === undefined) return
     await trailRoots.append(seals.map(({ signed, signature }) => ({ signed, signature })))
-    await saveTrailState(tx, { ...state, writtenTo: seals.at(-1)!.place })
-  })
+    await withTransaction(db, async (tx) => {
+      const state = await lockTrailState(tx)
+      // Another one may have written as well, and further.
+      await saveTrailState(tx, { ...state, writtenTo: Math.max(last, state.writtenTo ?? 0) })
+    })
+  }
 }
