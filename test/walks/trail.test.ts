@@ -235,6 +235,52 @@ describe('through the API', () => {
     expect(resourceLogs[0]!.scopeLogs[0]!.logRecords.length).toBeGreaterThan(3)
   })
 
+  test('a stream that cannot be prepared is told so, and an organization has one sent at a time', async () => {
+    const [org, other] = [await makeOrganization(system), await makeOrganization(system)]
+    const deps = { ...system.system.gateway!, log: system.system.log }
+    const url = 'https://siem.example.com/in'
+    for (const { owner } of [org, org, other]) await owner.call(createTrailStream, { kind: 'webhook', url })
+    for (const { id } of [org, other]) await act(deps, id)
+    await sealTrail(deps)
+    system.clock.advance(60 * 60)
+    const { promise: mayAnswer, resolve: answer } = Promise.withResolvers<void>()
+    const { promise: isAsked, resolve: ask } = Promise.withResolvers<void>()
+    const asked: string[] = []
+    const slow = async ({ orgId }: { orgId: string }): Promise<Outcome> => {
+      asked.push(orgId)
+      if (orgId === org.id) {
+        ask()
+        await mayAnswer
+      }
+      return { kind: 'sent' }
+    }
+    const sends = { ...deps, channels: { webhook: slow } }
+    // Until one of the slow organization waits for its receiver; then all the others are sent.
+    const first: Promise<boolean>[] = []
+    while (!asked.includes(org.id)) {
+      first.push(sendTrail(sends))
+      await Promise.race([first.at(-1), isAsked])
+    }
+    while (await sendTrail(sends));
+    expect(asked.filter((id) => id === org.id)).toHaveLength(1)
+    expect(asked).toContain(other.id)
+    answer()
+    await Promise.all(first)
+
+    await act(deps, org.id)
+    await act(deps, other.id)
+    await sealTrail(deps)
+    system.clock.advance(60 * 60)
+    await system.db.execute(sql`update trail_streams set sealed = 'bent' where org_id = ${org.id}`)
+    asked.length = 0
+    while (await sendTrail(sends));
+    expect(asked).toContain(other.id)
+    const { trail_streams } = await org.owner.call(listTrailStreams, {})
+    for (const stream of trail_streams)
+      expect(stream).toMatchObject({ failures: 1, problem: 'cannot be prepared' })
+    expect((await other.owner.call(listTrailStreams, {})).trail_streams).toMatchObject([{ problem: null }])
+  })
+
   test('owners add and remove streams in the console, and nobody else sees them', async () => {
     const org = await makeOrganization(system)
     const admin = await openConsole(system, await makeMember(system, org, 'admin'))
@@ -494,6 +540,15 @@ describe('in a database of its own', () => {
       newTimeline(now),
     )
     await sealTrail(deps)
+    const caughtUp = { epoch: '0-0', row: 3 }
+    const alone = await readEvents(database.db, 'org_back', { after: caughtUp, limit: 10 })
+    expect(alone).toMatchObject({ events: [], next: { row: 3 } })
+    expect(alone.seals.map(({ signed }) => (JSON.parse(signed) as { break?: object }).break)).toEqual([
+      { after: '0-0' },
+    ])
+    expect(alone.next.epoch).not.toBe('0-0')
+    const again = await readEvents(database.db, 'org_back', { after: alone.next, limit: 10 })
+    expect(again).toMatchObject({ events: [], next: alone.next })
     for (const orgId of ['org_back', 'org_back_other'])
       expect(verified(await exported(orgId))).toMatchObject({ problem: null, breaks: [{ after: '0-0' }] })
     const after = await fill('org_back', [2])
@@ -507,6 +562,14 @@ describe('in a database of its own', () => {
       events: [],
       next,
     })
+    // Whoever had seen all that is left is told of the break itself, once.
+    const broken = { epoch: '0-0', row: 3 }
+    const told = await readEvents(database.db, 'org_back', { after: broken, limit: 1 })
+    expect(told.seals.map(({ signed }) => signed).join('')).toContain('"break":{"after":"0-0"}')
+    // A restore begins another lineage, which counts from the start: what it has is not what was seen of another.
+    const foreign = { epoch: '7-ffffffffffffffff', row: 5 }
+    const anew = await readEvents(database.db, 'org_back', { after: foreign, limit: 10 })
+    expect(anew.events.map(({ metadata }) => metadata.sequence)).toEqual([1, 2, 3, 4, 5])
     // The two do not pass for one another.
     const mixed = [...after.slice(0, -3), ...before.slice(-3)]
     expect(verified(mixed).problem).not.toBe(null)
@@ -518,6 +581,8 @@ describe('in a database of its own', () => {
     const trailRoots = {
       append: async (seals: readonly { signed: string }[]) => {
         if (isFull) throw new Error('planted')
+        // Whoever seals does not wait for the folder.
+        await sealTrail(deps)
         written.push(...seals.map(({ signed }) => signed))
       },
     }

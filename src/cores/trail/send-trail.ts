@@ -2,11 +2,11 @@
  * Sends the sealed trail on: the next page of whichever stream is due, under its lease. A page counts as sent once it was taken;
  * until then it is sent again, so a receiver may see a row twice and never misses one.
  */
-import { and, asc, eq, lte } from '../../../db/drizzle.ts'
+import { and, asc, eq, lte, sql } from '../../../db/drizzle.ts'
 import { trailStreams } from '../../../db/schema.ts'
 import type { DataKeys } from '../../trust/data-key.ts'
 import type { Storage } from '../dependencies.ts'
-import { signWebhook, type ChannelPorts } from '../notifications/index.ts'
+import { signWebhook, type ChannelPorts, type Outcome } from '../notifications/index.ts'
 import { leased } from '../work/index.ts'
 import { otlpLogs } from './otlp-logs.ts'
 import { readEvents } from './stream-trail.ts'
@@ -38,17 +38,26 @@ export async function sendTrail(deps: SendTrailDeps): Promise<boolean> {
   if (!stream) return false
   const { db, clock } = deps
   const after = { epoch: stream.afterEpoch, row: stream.afterRow }
-  const page = await readEvents(db, stream.orgId, { after, limit: EVENTS_AT_ONCE })
   const isHeld = lease.isHeld(stream)
   const now = clock()
-  if (page.events.length === 0) {
+  let page: Awaited<ReturnType<typeof readEvents>>
+  let outcome: Outcome | undefined
+  try {
+    page = await readEvents(db, stream.orgId, { after, limit: EVENTS_AT_ONCE })
+    // A break begins another epoch, and is told at once; other seals without rows go with the next rows.
+    if (page.events.length > 0 || page.next.epoch !== after.epoch) outcome = await send(deps, stream, page)
+  } catch {
+    // Such as an address that was sealed with another DATA_KEY: the other streams go on.
+    await lease.release(db, isHeld, failed(stream, now, { problem: 'cannot be prepared' }))
+    return true
+  }
+  if (!outcome) {
     const { epoch: afterEpoch, row: afterRow } = page.next
     // Where retention has deleted rows, it goes on behind them at once.
     const restMs = afterRow === stream.afterRow ? REST_MS : 0
     await lease.release(db, isHeld, { afterEpoch, afterRow, nextAt: new Date(now.getTime() + restMs) })
     return true
   }
-  const outcome = await send(deps, stream, page)
   if (outcome.kind === 'sent') {
     // At once for the next page, behind the other streams that are due.
     await lease.release(db, isHeld, {
@@ -60,20 +69,31 @@ export async function sendTrail(deps: SendTrailDeps): Promise<boolean> {
       problem: null,
     })
   } else {
-    const failures = stream.failures + 1
-    const waitMs = Math.min(RETRY_MS.first * 2 ** Math.min(stream.failures, 20), RETRY_MS.most)
+    const problem = outcome.kind === 'refused' ? outcome.reason : 'no answer'
     const askedMs = outcome.kind === 'refused' ? (outcome.retryAfterSeconds ?? 0) * 1000 : 0
-    await lease.release(db, isHeld, {
-      failures,
-      problem: outcome.kind === 'refused' ? outcome.reason : 'no answer',
-      nextAt: new Date(now.getTime() + Math.min(Math.max(waitMs, askedMs), RETRY_MS.most)),
-    })
+    await lease.release(db, isHeld, failed(stream, now, { problem, askedMs }))
   }
   return true
 }
 
+function failed(
+  { failures }: TrailStreamRow,
+  now: Date,
+  { problem, askedMs = 0 }: { readonly problem: string; readonly askedMs?: number },
+) {
+  const waitMs = Math.min(RETRY_MS.first * 2 ** Math.min(failures, 20), RETRY_MS.most)
+  return {
+    failures: failures + 1,
+    problem,
+    nextAt: new Date(now.getTime() + Math.min(Math.max(waitMs, askedMs), RETRY_MS.most)),
+  }
+}
+
 async function claimStream({ db, clock }: SendTrailDeps): Promise<TrailStreamRow | undefined> {
-  const isDue = lte(trailStreams.nextAt, clock())
+  // One of an organization at a time: receivers of one that are slow do not keep those of others waiting.
+  const isAlone = sql`not exists (select from trail_streams other where other.org_id = trail_streams.org_id
+    and other.id <> trail_streams.id and ${lease.isLive('other')})`
+  const isDue = and(lte(trailStreams.nextAt, clock()), isAlone)
   const due = await db
     .select({ orgId: trailStreams.orgId, id: trailStreams.id })
     .from(trailStreams)
