@@ -1,7 +1,7 @@
 /** SCIM: the directory of an organization says who its people are. Requests as Entra and Okta document them. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { and, eq, isNull, sql } from '../../db/drizzle.ts'
-import { identities, memberships, provisionedPeople, users } from '../../db/schema.ts'
+import { identities, invitations, memberships, provisionedPeople, users } from '../../db/schema.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import {
   addGroupMember,
@@ -47,6 +47,7 @@ import {
   provision,
   type ScimOrg,
 } from '../support/scim.ts'
+import { statementsDuring } from '../support/statements.ts'
 import { OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
 
 const ISSUER = 'https://idp.test'
@@ -567,6 +568,22 @@ describe('at the same moment', () => {
     await expect(system.as({ token })(whoAmI, {})).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
   })
 
+  test.each(ROUNDS)('two groups that somebody comes into give the higher role, round %i', async () => {
+    const at = await makeScimOrg(system)
+    const ada = await provision(at)
+    const { userId } = await signIn({ email: ada.email })
+    const join: string[] = []
+    for (const role of ['admin', 'developer'] as const) {
+      const { body } = await at.directory('POST', '/Groups', { displayName: unique(role) })
+      await at.org.owner.call(setGroupRole, { group_id: body.id, role })
+      join.push(`/Groups/${body.id}`)
+    }
+    const added = patch({ op: 'add', path: 'members', value: [{ value: ada.id }] })
+    const answers = await Promise.all(join.map((path) => at.directory('PATCH', path, added)))
+    expect(answers.map(({ status }) => status)).toEqual([204, 204])
+    expect(await roleIn(at.org, userId)).toBe('admin')
+  })
+
   test('the same person twice is one, and one is told of the other', async () => {
     const at = await makeScimOrg(system)
     const sent = entraUser(`${unique('ada')}@${at.domain}`)
@@ -634,6 +651,49 @@ describe('groups', () => {
     expect(await roleIn(org, userId)).toBe('owner')
     await org.owner.call(setGroupRole, { group_id: admins, role: 'none' })
     expect(await roleIn(org, userId)).toBe('owner')
+  })
+
+  test('a role is given to many and taken from them in as many statements as for one', async () => {
+    const at = await makeScimOrg(system)
+    const { org, directory } = at
+    const people = [await provision(at), await provision(at), await provision(at), await provision(at)]
+    const signedIn: Awaited<ReturnType<typeof signIn>>[] = []
+    for (const { email } of people) signedIn.push(await signIn({ email }))
+    const groupOf = async (members: readonly { readonly id: string }[]) =>
+      (
+        await directory('POST', '/Groups', {
+          displayName: unique('Group'),
+          members: members.map(({ id }) => ({ value: id })),
+        })
+      ).body.id
+    const [one, all] = [await groupOf(people.slice(0, 1)), await groupOf(people)]
+    const set = (group_id: string, role: 'admin' | 'none') =>
+      statementsDuring(system.db, () => org.owner.call(setGroupRole, { group_id, role }))
+    const roles = () => Promise.all(signedIn.map(({ userId }) => roleIn(org, userId)))
+    const raisingOne = await set(one, 'admin')
+    expect(await roles()).toEqual(['admin', 'viewer', 'viewer', 'viewer'])
+    const loweringOne = await set(one, 'none')
+    expect(await roles()).toEqual(['viewer', 'viewer', 'viewer', 'viewer'])
+    expect(await set(all, 'admin')).toHaveLength(raisingOne.length)
+    expect(await roles()).toEqual(['admin', 'admin', 'admin', 'admin'])
+    const email = `${unique('x')}@else.test`
+    const invited = await org.owner.call(inviteMember, { org_id: org.id, email, role: 'viewer' })
+    // As if they had been an owner then.
+    await system.db
+      .update(invitations)
+      .set({ invitedBy: signedIn[1]!.userId })
+      .where(eq(invitations.email, email))
+    await org.owner.call(changeMemberRole, { org_id: org.id, user_id: signedIn[3]!.userId, role: 'owner' })
+    expect(await set(all, 'none')).toHaveLength(loweringOne.length)
+    expect(await roles()).toEqual(['viewer', 'viewer', 'viewer', 'owner'])
+    // What only the higher role could do has ended, of each of them.
+    const token = invited.invitation_url!.split('/').at(-1)!
+    const somebody = await makePerson(system)
+    await expect(somebody.call(acceptInvitation, { token })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    const trail = await org.owner.call(listAudit, { org_id: org.id, action: 'member.role_changed' })
+    expect(
+      trail.audit.map(({ subject }) => subject).filter((text) => text!.endsWith('by SCIM')),
+    ).toHaveLength(9)
   })
 
   test('one that somebody here created is nothing to the directory: not found, filled, renamed or deleted', async () => {

@@ -21,7 +21,7 @@ import type { Role } from '../../contracts/roles.ts'
 import { revokeApiTokens } from '../api-tokens/index.ts'
 import type { Clock } from '../dependencies.ts'
 import { endGrants, type EndReason } from '../grants/index.ts'
-import { madeByMember, revokeCredentials, type Credential } from '../machine-agents/index.ts'
+import { madeByMembers, revokeCredentials, type Credential } from '../machine-agents/index.ts'
 import { endSessions } from './end-sessions.ts'
 import { revokeScimBearers } from './revoke-scim-bearers.ts'
 import { revokeInvitations } from './revoke-invitations.ts'
@@ -48,7 +48,7 @@ type PersonColumn =
 
 type Details = {
   membership_ended: Member
-  role_lowered: Member & { readonly role: Role }
+  role_lowered: { readonly orgId: string; readonly userIds: readonly string[]; readonly role: Role }
   password_set: { readonly userId: string; readonly exceptSessionId: string | undefined }
   password_reset: { readonly userId: string }
   tokens_ended: { readonly userId: string }
@@ -70,13 +70,12 @@ type Finders = {
 }
 
 const FINDERS: Finders = {
-  async membership_ended(tx, member) {
-    const { orgId, userId } = member
+  async membership_ended(tx, { orgId, userId }) {
     return {
       cli_session: and(eq(sessions.orgId, orgId), eq(sessions.userId, userId), isCli),
       api_token: and(eq(apiTokens.orgId, orgId), eq(apiTokens.userId, userId)),
       grant: and(eq(platformAccessGrants.orgId, orgId), eq(platformAccessGrants.userId, userId)),
-      machine_credential: madeByMember(tx, member, null),
+      machine_credential: madeByMembers(tx, { orgId, userIds: [userId] }, null),
       invitation: and(
         eq(invitations.orgId, orgId),
         or(
@@ -87,9 +86,9 @@ const FINDERS: Finders = {
       ),
     }
   },
-  role_lowered: async (tx, { role, ...member }) => ({
-    machine_credential: madeByMember(tx, member, role),
-    invitation: and(eq(invitations.orgId, member.orgId), eq(invitations.invitedBy, member.userId)),
+  role_lowered: async (tx, { orgId, userIds, role }) => ({
+    machine_credential: madeByMembers(tx, { orgId, userIds }, role),
+    invitation: and(eq(invitations.orgId, orgId), inArray(invitations.invitedBy, [...userIds])),
   }),
   password_set: async (_tx, { userId, exceptSessionId }) => ({
     session: sessionsOf(userId, exceptSessionId),

@@ -133,9 +133,9 @@ function recordCredentials(
  * Whoever made a credential may still have it. Null for `remainingRole`: they are gone, and all of theirs end, whoever
  * answers for the agent. With a lower role those end that they could not make any more.
  */
-export function madeByMember(
+export function madeByMembers(
   tx: Transaction,
-  { orgId, userId }: { readonly orgId: string; readonly userId: string },
+  { orgId, userIds }: { readonly orgId: string; readonly userIds: readonly string[] },
   remainingRole: Role | null,
 ) {
   const agents = tx
@@ -146,7 +146,10 @@ export function madeByMember(
       and(eq(platformAccessGrants.machineAgentId, machineAgents.id), isNull(platformAccessGrants.revokedAt)),
     )
     .where(and(eq(machineAgents.orgId, orgId), remainingRole === null ? undefined : isAbove(remainingRole)))
-  return and(eq(machineAgentCredentials.createdBy, userId), inArray(machineAgentCredentials.agentId, agents))
+  return and(
+    inArray(machineAgentCredentials.createdBy, [...userIds]),
+    inArray(machineAgentCredentials.agentId, agents),
+  )
 }
 
 /** As `mayGive` has it. */

@@ -1,5 +1,5 @@
 /** What the machine-agents core exports. */
-export { madeByMember, revokeCredentials, type Credential } from './credential-rows.ts'
+export { madeByMembers, revokeCredentials, type Credential } from './credential-rows.ts'
 export { shortenAgain } from './shorten-again.ts'
 export { endMachineAgent } from './end-machine-agent.ts'
 export { readMachineUsersBehind } from './machine-users-behind.ts'

@@ -21,7 +21,7 @@ export async function endAccess(
   remainingRole: Exclude<Role, 'member'> | null,
 ): Promise<void> {
   if (remainingRole !== null) {
-    await endByCause(tx, clock, { cause: 'role_lowered', orgId, userId, role: remainingRole })
+    await endByCause(tx, clock, { cause: 'role_lowered', orgId, userIds: [userId], role: remainingRole })
     return
   }
   await endByCause(tx, clock, { cause: 'membership_ended', orgId, userId })

@@ -195,6 +195,6 @@ async function addressesOf(
       ),
     )
     .orderBy(people.id)
-    .for('share')
+    .for('no key update')
   return new Map(rows.map(({ id, email }) => [id, email]))
 }

@@ -1,12 +1,11 @@
 /** Roles that groups give: the highest of those that somebody is in. Owners keep theirs, and nobody becomes one. */
 import type { Transaction } from '../../../db/connect.ts'
-import { and, eq, sql } from '../../../db/drizzle.ts'
-import { memberships, provisionedPeople as people } from '../../../db/schema.ts'
+import { sql } from '../../../db/drizzle.ts'
 import { atLeast, type Role } from '../../contracts/roles.ts'
 import { SCIM_ROLES, type ScimRole } from '../../contracts/scim.ts'
+import { endByCause } from '../credentials/index.ts'
 import type { Clock } from '../dependencies.ts'
-import { endAccess } from '../organizations/index.ts'
-import { recordAudit, type AuditActor } from '../record-audit.ts'
+import { recordAudits, type AuditActor } from '../record-audit.ts'
 import { recordNarrowing, recordWidening } from '../right-versions.ts'
 
 type Held = {
@@ -20,51 +19,76 @@ type Held = {
   readonly roles: readonly ScimRole[]
 }
 
-/** Whoever is in no such group any more is a viewer again; a role that somebody else gave is left alone. */
+/**
+ * Whoever is in no such group any more is a viewer again; a role that somebody else gave is left alone. In
+ * statements for all of them: a group has thousands.
+ */
 export async function giveRoles(
   tx: Transaction,
   clock: Clock,
   actor: AuditActor,
   { orgId, personIds }: { readonly orgId: string; readonly personIds: readonly string[] },
 ): Promise<void> {
-  for (const held of await lockHeld(tx, orgId, personIds)) {
+  const changed = (await lockHeld(tx, orgId, personIds)).flatMap((held) => {
     const given = SCIM_ROLES.findLast((role) => held.roles.includes(role)) ?? null
-    if (given === held.before && (given === null || given === held.role)) continue
-    await tx
-      .update(people)
-      .set({ role: given })
-      .where(and(eq(people.orgId, orgId), eq(people.id, held.personId)))
-    await setRole(tx, clock, actor, orgId, held, given ?? 'viewer')
-  }
+    if (given === held.before && (given === null || given === held.role)) return []
+    return [{ ...held, given, to: given ?? ('viewer' as const) }]
+  })
+  if (changed.length === 0) return
+  const given = changed.map(({ personId, given: role }) => ({ id: personId, role }))
+  await tx.execute(sql`
+    update provisioned_people p set role = given.role from ${rolesOf(given)}
+    where p.org_id = ${orgId} and p.id = given.id`)
+  await setRoles(
+    tx,
+    clock,
+    actor,
+    orgId,
+    changed.filter(({ role, to }) => role !== 'owner' && role !== to),
+  )
 }
 
-async function setRole(
+const rolesOf = (rows: readonly { readonly id: string; readonly role: ScimRole | null }[]) =>
+  sql`json_to_recordset(${JSON.stringify(rows)}::text::json) as given(id text, role text)`
+
+async function setRoles(
   tx: Transaction,
   clock: Clock,
   actor: AuditActor,
   orgId: string,
-  { userId, membershipId, email, role }: Held,
-  to: ScimRole,
+  changed: readonly (Held & { readonly to: ScimRole })[],
 ): Promise<void> {
-  if (role === 'owner' || role === to) return
-  await tx
-    .update(memberships)
-    .set({ role: to })
-    .where(and(eq(memberships.orgId, orgId), eq(memberships.userId, userId)))
-  const right = { id: membershipId, orgId }
-  if (atLeast(to, role)) await recordWidening(tx, 'role', right)
-  else {
-    await endAccess(tx, clock, { orgId, userId }, to)
-    await recordNarrowing(tx, 'role', { ...right, to: { role: to } })
+  if (changed.length === 0) return
+  await tx.execute(sql`
+    update memberships m set role = given.role
+    from ${rolesOf(changed.map(({ userId, to }) => ({ id: userId, role: to })))}
+    where m.org_id = ${orgId} and m.user_id = given.id`)
+  const [raised, lowered] = [
+    changed.filter(({ role, to }) => atLeast(to, role)),
+    changed.filter(({ role, to }) => !atLeast(to, role)),
+  ]
+  await recordWidening(
+    tx,
+    'role',
+    raised.map(({ membershipId }) => ({ id: membershipId, orgId })),
+  )
+  for (const [role, of] of Map.groupBy(lowered, ({ to }) => to)) {
+    const userIds = of.map(({ userId }) => userId)
+    await endByCause(tx, clock, { cause: 'role_lowered', orgId, userIds, role })
   }
-  await recordAudit(tx, clock, actor, {
-    orgId,
-    action: 'member.role_changed',
-    subject: `${email}: ${role} → ${to}, by SCIM`,
-  })
+  await recordNarrowing(
+    tx,
+    'role',
+    lowered.map(({ membershipId, to }) => ({ id: membershipId, orgId, to: { role: to } })),
+  )
+  const subjects = changed.map(({ email, role, to }) => `${email}: ${role} → ${to}, by SCIM`)
+  await recordAudits(tx, clock, actor, { orgId, action: 'member.role_changed' }, subjects)
 }
 
-/** Under a lock: somebody may be changing the same role by hand. */
+/**
+ * Under locks: somebody may be changing the same role by hand. First of the people, and read after that: another group
+ * that they come into or leave at this moment counts, too.
+ */
 async function lockHeld(
   tx: Transaction,
   orgId: string,
@@ -72,6 +96,8 @@ async function lockHeld(
 ): Promise<readonly Held[]> {
   if (personIds.length === 0) return []
   const ids = sql`(select value from json_array_elements_text(${JSON.stringify(personIds)}::text::json))`
+  await tx.execute(sql`
+    select from provisioned_people p where p.org_id = ${orgId} and p.id in ${ids} order by p.id for no key update`)
   return tx.execute<Held>(sql`
     select p.id as "personId", m.user_id as "userId", m.id as "membershipId", p.email, m.role, p.role as before,
       coalesce((
