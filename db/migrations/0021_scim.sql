@@ -67,7 +67,8 @@ CREATE UNIQUE INDEX "provisioned_people_by_name" ON "provisioned_people" USING b
 CREATE UNIQUE INDEX "provisioned_people_by_email" ON "provisioned_people" USING btree ("org_id","email") WHERE "provisioned_people"."deleted_at" is null;--> statement-breakpoint
 CREATE UNIQUE INDEX "provisioned_people_by_external_id" ON "provisioned_people" USING btree ("org_id","external_id") WHERE "provisioned_people"."deleted_at" is null;--> statement-breakpoint
 CREATE UNIQUE INDEX "provisioned_people_by_user" ON "provisioned_people" USING btree ("org_id","user_id") WHERE "provisioned_people"."deleted_at" is null;--> statement-breakpoint
-CREATE INDEX "provisioned_people_by_address" ON "provisioned_people" USING btree ("email");--> statement-breakpoint
+CREATE INDEX "provisioned_people_by_address" ON "provisioned_people" USING btree ("email","org_id","id");--> statement-breakpoint
+CREATE INDEX "provisioned_people_of_name" ON "provisioned_people" USING btree ("org_id",lower("user_name"),"id");--> statement-breakpoint
 CREATE INDEX "provisioned_people_by_subject" ON "provisioned_people" USING btree ("external_id");--> statement-breakpoint
 CREATE INDEX "provisioned_people_of_user" ON "provisioned_people" USING btree ("user_id");--> statement-breakpoint
 CREATE INDEX "provisioned_places_by_person" ON "provisioned_places" USING btree ("org_id","person_id");--> statement-breakpoint

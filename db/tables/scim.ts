@@ -62,7 +62,7 @@ export const provisionedPeople = pgTable(
     role: text('role').$type<ScimRole>(),
     createdAt: instant('created_at').notNull(),
     updatedAt: instant('updated_at').notNull(),
-    /** Kept, so that an email domain does not bring in who was deleted. */
+    /** Kept, so that an email domain does not bring in who was deleted: each address by whoever had it last. */
     deletedAt: instant('deleted_at'),
   },
   (t) => [
@@ -79,7 +79,9 @@ export const provisionedPeople = pgTable(
     uniqueIndex('provisioned_people_by_user')
       .on(t.orgId, t.userId)
       .where(sql`${t.deletedAt} is null`),
-    index('provisioned_people_by_address').on(t.email),
+    // Of the deleted, too: who had an address last.
+    index('provisioned_people_by_address').on(t.email, t.orgId, t.id),
+    index('provisioned_people_of_name').on(t.orgId, sql`lower(${t.userName})`, t.id),
     index('provisioned_people_by_subject').on(t.externalId),
     index('provisioned_people_of_user').on(t.userId),
   ],

@@ -498,6 +498,68 @@ describe('inactive', () => {
     await expect(third.call(acceptInvitation, { token })).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 
+  test('deleted again and again: each address is kept once, and none of them comes back by its domain', async () => {
+    const [at, other] = [await makeScimOrg(system), await makeScimOrg(system)]
+    const [first, second, third] = ['a', 'b', 'c'].map((name) => `${unique(name)}@${at.domain}`)
+    const once = async (directory: ScimOrg['directory'], userName: string, email: string) => {
+      const sent = { ...entraUser(userName), emails: [{ value: email, primary: true }] }
+      const { body } = await directory('POST', '/Users', sent)
+      expect((await directory('DELETE', `/Users/${body.id}`)).status).toBe(204)
+    }
+    const kept = async ({ org }: ScimOrg) =>
+      (await system.db.select().from(provisionedPeople).where(eq(provisionedPeople.orgId, org.id)))
+        .map(({ userName, email }) => [userName, email])
+        .toSorted()
+    const elsewhere = `${unique('d')}@${other.domain}`
+    await once(other.directory, elsewhere, elsewhere)
+    for (let n = 0; n < 3; n++) await once(at.directory, first!.toUpperCase(), second!)
+    expect(await kept(at)).toEqual([[first!.toUpperCase(), second]])
+    // One of its addresses is another one's now.
+    await once(at.directory, third!, second!)
+    expect(await kept(at)).toEqual(
+      [
+        [first!.toUpperCase(), first],
+        [third, second],
+      ].toSorted(),
+    )
+    await once(at.directory, first!, third!)
+    expect(await kept(at)).toEqual(
+      [
+        [second, second],
+        [first, third],
+      ].toSorted(),
+    )
+    for (const email of [first!, second!, third!]) await signIn({ email })
+    expect(await membersOf(at.org)).toHaveLength(1)
+    expect(await kept(other)).toEqual([[elsewhere, elsewhere]])
+    const { userId } = await signIn({ email: `${unique('new')}@${at.domain}` })
+    expect(await roleIn(at.org, userId)).toBe('member')
+  })
+
+  test('whoever signs in is looked for among the inactive by indexes, and not at all once they are a member', async () => {
+    const at = await makeScimOrg(system)
+    const [email, subject] = [`${unique('ada')}@${at.domain}`, unique('sub')]
+    const looksFor = /select .*"active" from "provisioned_people" .* for share/
+    const asked = (statements: readonly string[]) => statements.filter((text) => looksFor.test(text))
+    const first = asked(await statementsDuring(system.db, () => signIn({ email, subject })))
+    expect(first).toHaveLength(2)
+    expect(asked(await statementsDuring(system.db, () => signIn({ email, subject })))).toEqual([])
+    for (const [index, condition] of [
+      ['provisioned_people_by_address', sql`email = ${email}`],
+      ['provisioned_people_of_name', sql`lower(user_name) = ${email}`],
+    ] as const) {
+      const plan = await system.db.transaction(async (tx) => {
+        await tx.execute(sql`set local enable_seqscan = off`)
+        return tx.execute(sql`
+          explain select active from provisioned_people
+          where org_id = ${at.org.id} and ${condition} order by id desc limit 1 for share`)
+      })
+      // In the order of the index: however many were deleted with the address, one is read.
+      expect(JSON.stringify(plan)).toContain(index)
+      expect(JSON.stringify(plan)).not.toContain('Sort')
+    }
+  })
+
   test('the last owner too: the operator is told how to name another one', async () => {
     const at = await makeScimOrg(system)
     const ada = await provision(at)

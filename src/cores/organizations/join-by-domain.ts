@@ -24,7 +24,11 @@ export async function joinByDomain(
   if (!found) return
   const { orgId, name } = found
   const { userId } = actor
-  if (await isInactiveAtDirectory(tx, orgId, verifiedEmail)) return
+  const [member] = await tx
+    .select({ id: memberships.id })
+    .from(memberships)
+    .where(and(eq(memberships.orgId, orgId), eq(memberships.userId, userId)))
+  if (member || (await isInactiveAtDirectory(tx, orgId, verifiedEmail))) return
   const elsewhere = await currentMembership(tx, userId)
   const joined = await tx
     .insert(memberships)

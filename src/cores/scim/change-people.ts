@@ -1,5 +1,5 @@
 /** What a directory does to people: create, replace, change a part, delete. */
-import { and, count, eq, isNull } from '../../../db/drizzle.ts'
+import { and, count, eq, inArray, isNotNull, isNull, sql } from '../../../db/drizzle.ts'
 import { provisionedPeople as people } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { makeId } from '../../contracts/ids.ts'
@@ -71,6 +71,7 @@ export const deletePerson =
       const before = await lockPerson(tx, orgId, id)
       const hasNoOwner = await endPerson(context, before)
       await takePlaces(tx, { orgId, personIds: [id] })
+      await forgetEarlier(context, before)
       const [person] = await tx
         .update(people)
         .set({ active: false, deletedAt: clock() })
@@ -80,6 +81,19 @@ export const deletePerson =
       return { person: person!, hasNoOwner }
     })
   }
+
+/** Of those who were deleted with one of these addresses before, only other addresses are kept. */
+async function forgetEarlier({ tx, orgId }: ScimContext, { email, userName }: PersonRow): Promise<void> {
+  const [name, addresses] = [sql`lower(${people.userName})`, [...new Set([email, userName.toLowerCase()])]]
+  const [byEmail, byName] = [inArray(people.email, addresses), inArray(name, addresses)]
+  const isDeleted = and(eq(people.orgId, orgId), isNotNull(people.deletedAt))
+  await tx.delete(people).where(and(isDeleted, byEmail, byName))
+  await tx.update(people).set({ email: name }).where(and(isDeleted, byEmail))
+  await tx
+    .update(people)
+    .set({ userName: sql`${people.email}` })
+    .where(and(isDeleted, byName))
+}
 
 type Changed = { readonly person: PersonRow; readonly hasNoOwner: boolean }
 
