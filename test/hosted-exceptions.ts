@@ -216,6 +216,7 @@ export const TESTS: Readonly<Record<string, Readonly<Record<string, string>>>> =
     listIdentityProviderRules: CONNECTOR,
     listIdentityLinks: CONNECTOR,
     listRefusals: CONNECTOR,
+    listProvisionedGroups: SCIM,
     listServiceAccounts: WORKLOADS,
   },
   'test/walks/question-limits.test.ts': {

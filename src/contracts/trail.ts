@@ -107,7 +107,7 @@ export const streamTrail = reading({
       .regex(TRAIL_CURSOR, 'must be `next` of the page before')
       .optional()
       .describe('`next` of the page before: epoch and sequence number. Left out: from the beginning.'),
-    limit: z.coerce.number().int().min(1).max(1_000).default(500),
+    limit: z.coerce.number().int().min(1).max(200).default(200),
   }),
   output: z.object({
     events: z.array(OcsfEvent),

@@ -118,12 +118,13 @@ describe.each(named(ALL.filter(takesBody)))('the body of %s', (_name, op) => {
   const fields = Object.keys(op.input.shape).filter((name) => !op.http.path.includes(`{${name}}`))
   test.skipIf(fields.length === 0)('with every field of a wrong type, all problems at once', async () => {
     for (const wrong of [{}, null, [[]], 1e308, Number.MIN_SAFE_INTEGER, { toString: 1 }]) {
+      // No filters are filters too, and nothing may be what removes something.
+      const refused = fields.filter((name) => !(op.input.shape[name] as z.ZodType).safeParse(wrong).success)
+      if (refused.length === 0) continue
       const body = JSON.stringify(Object.fromEntries(fields.map((name) => [name, wrong])))
       const response = await send(op, { body })
       const { error } = (await response.clone().json()) as ErrorBody
       expect(await refusal(response)).toBe('INVALID_REQUEST')
-      // No filters are filters too.
-      const refused = fields.filter((name) => !(op.input.shape[name] as z.ZodType).safeParse(wrong).success)
       expect(new Set(error.problems?.map((problem) => /^\w+/.exec(problem)?.[0]))).toEqual(new Set(refused))
     }
   })

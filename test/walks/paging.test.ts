@@ -18,6 +18,7 @@ import {
   pipelineRuns,
   platformAccessGrants,
   platformOauthClients,
+  provisionedGroups,
   subscriptions,
 } from '../../db/schema.ts'
 import { createAppToken, listAppTokens } from '../../src/contracts/app-tokens.ts'
@@ -60,6 +61,7 @@ import {
 import { createPipeline, listPipelineRuns, listPipelines } from '../../src/contracts/pipelines.ts'
 import { listProposalQueue, listProposals } from '../../src/contracts/proposals.ts'
 import { listRevisions, pushRevision } from '../../src/contracts/revisions.ts'
+import { listProvisionedGroups } from '../../src/contracts/scim.ts'
 import { listSessions, signInWithPassword } from '../../src/contracts/sessions.ts'
 import {
   listMySupportSessions,
@@ -258,7 +260,7 @@ const LISTS: Record<string, List> = {
     add: (org) =>
       org.owner.call(createTrailStream, {
         kind: 'webhook',
-        url: `https://siem.example.com/${unique('path')}`,
+        url: `https://siem.test/${unique('path')}`,
       }),
     page: async (org, at) => {
       const { trail_streams, next_cursor } = await org.owner.call(listTrailStreams, at)
@@ -269,6 +271,18 @@ const LISTS: Record<string, List> = {
     add: (org) => org.owner.call(createGroup, { name: unique('group') }),
     page: async (org, at) => {
       const { groups, next_cursor } = await org.owner.call(listGroups, at)
+      return { ids: groups.map(({ id }) => id), next_cursor }
+    },
+  },
+  listProvisionedGroups: {
+    add: async (org) => {
+      const { id: groupId } = await org.owner.call(createGroup, { name: unique('group') })
+      await system.db
+        .insert(provisionedGroups)
+        .values({ orgId: org.id, groupId, updatedAt: system.clock.now() })
+    },
+    page: async (org, at) => {
+      const { groups, next_cursor } = await org.owner.call(listProvisionedGroups, at)
       return { ids: groups.map(({ id }) => id), next_cursor }
     },
   },
