@@ -39,7 +39,8 @@ const isCount = (value: unknown): value is number => Number.isSafeInteger(value)
 /** As far as they are read: of plain values until there is one for each row; and a last byte is no page. */
 function requireValues(view: DataView, valuesMax: number, isFlat: boolean): void {
   const reader = { view, offset: 0 }
-  for (let values = 0; reader.offset < view.byteLength - 1 && !(isFlat && values === valuesMax);) {
+  const enough = isFlat ? valuesMax : Infinity
+  for (let values = 0; values < enough && reader.offset < view.byteLength - 1;) {
     const page = parquetHeader(reader)
     const { num_values: count, num_nulls: nulls = 0 } = saidBy(page) ?? {}
     if (!isCount(count) || !isCount(nulls) || nulls > count || !isCount(page.compressed_page_size))
