@@ -485,7 +485,7 @@ describe('a table that is there', () => {
     expect(await valuesOf('11')).toEqual([
       { day: '2026-04-03', at: '2026-03-04 09:30:00', price: '1.500', rate: '1500' },
     ])
-  })
+  }, 60_000)
 
   test('that appeared meanwhile ends the load, and is not touched', async () => {
     const name = table()
