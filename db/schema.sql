@@ -1045,6 +1045,7 @@ CREATE TABLE model_outages (
   failures integer NOT NULL,
   failed_at timestamp with time zone NOT NULL,
   left_alone_until timestamp with time zone,
+  provider_failures integer NOT NULL DEFAULT 0,
   CONSTRAINT model_outages_org_id_model_pk PRIMARY KEY (org_id, model)
 );
 CREATE INDEX model_outages_by_model ON public.model_outages USING btree (model, left_alone_until);
@@ -1325,13 +1326,16 @@ CREATE TABLE proposals (
   decision_note text,
   renamed_files jsonb NOT NULL DEFAULT '{}'::jsonb,
   effect jsonb,
+  restored_at timestamp with time zone,
+  deployed_at timestamp with time zone,
+  measured_at timestamp with time zone,
   CONSTRAINT proposals_org_id_id_pk PRIMARY KEY (org_id, id),
   CONSTRAINT proposals_state CHECK ((state = ANY (ARRAY['preparing'::text, 'ready'::text, 'approved'::text, 'deploying'::text, 'deployed'::text, 'failed'::text, 'denied'::text, 'stale'::text])))
 );
 CREATE INDEX proposals_by_app ON public.proposals USING btree (org_id, app_id, id);
 CREATE INDEX proposals_by_deployment ON public.proposals USING btree (org_id, deployment_id) WHERE (deployment_id IS NOT NULL);
 CREATE INDEX proposals_by_organization ON public.proposals USING btree (org_id, state, id);
-CREATE INDEX proposals_deployed ON public.proposals USING btree (changed_at) WHERE (state = 'deployed'::text);
+CREATE INDEX proposals_deployed ON public.proposals USING btree (deployed_at) WHERE (state = 'deployed'::text);
 CREATE UNIQUE INDEX proposals_one_a_day ON public.proposals USING btree (org_id, app_id, day);
 
 CREATE TABLE proposed_revisions (

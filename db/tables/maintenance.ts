@@ -314,6 +314,8 @@ export type FixEffect = {
   readonly deployed_at: string
   /** Looked at up to then. */
   readonly measured_to: string
+  /** The last line that had arrived by then: one that comes late is counted all the same. Not there: counted anew. */
+  readonly measured_number?: number
   /** Null: it cites no line of the log that was still there. */
   readonly error: { readonly group: string; readonly exception: string | null } | null
   readonly hours: readonly { readonly at: string; readonly errors: number; readonly lines: number }[]
@@ -367,6 +369,12 @@ export const proposals = pgTable(
     deploymentId: text('deployment_id'),
     /** The revision whose push took the change away, until another one has it again. */
     undoneBy: text('undone_by'),
+    /** When a push brought back what another one took away: what was logged in between says nothing of the fix. */
+    restoredAt: instant('restored_at'),
+    /** When it last became `deployed`: its evidence is counted from then on. */
+    deployedAt: instant('deployed_at'),
+    /** When its effect was last looked at, also in vain. */
+    measuredAt: instant('measured_at'),
     /** Null: it was not looked at yet. */
     effect: jsonb('effect').$type<FixEffect>(),
     /** Files of it that pushes have renamed since, by the path that the diff has. */
@@ -377,7 +385,7 @@ export const proposals = pgTable(
   (t) => [
     primaryKey({ columns: [t.orgId, t.id] }),
     index('proposals_deployed')
-      .on(t.changedAt)
+      .on(t.deployedAt)
       .where(sql`state = 'deployed'`),
     // The promise itself: one for each app and day.
     uniqueIndex('proposals_one_a_day').on(t.orgId, t.appId, t.day),

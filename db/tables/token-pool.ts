@@ -35,6 +35,8 @@ export const modelOutages = pgTable(
     model: text('model').notNull(),
     /** In a row. */
     failures: integer('failures').notNull(),
+    /** Those of them that do not depend on what was asked: not those that took too long. They alone count for others. */
+    providerFailures: integer('provider_failures').notNull().default(0),
     failedAt: instant('failed_at').notNull(),
     /** Null: it may be asked. */
     leftAloneUntil: instant('left_alone_until'),
