@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { AGENT_LIMITS, type AnalystEnding, type AnalystFailure } from '../contracts/agent-tools.ts'
 import {
+  isOutage,
   outcomeOfAnswer,
   type ModelAnswer,
   type ModelFailureReason,
@@ -54,6 +55,7 @@ const REASONS: Readonly<Record<ModelFailureReason, AnalystFailure>> = {
   unavailable: 'MODEL_UNAVAILABLE',
   timeout: 'MODEL_TIMEOUT',
   invalid_answer: 'MODEL_INVALID_ANSWER',
+  runner_failed: 'MODEL_UNAVAILABLE',
 }
 
 export function askInBudget({ ask, tokens, maxRunTokens, usedTokens, sleep }: BudgetDeps) {
@@ -70,7 +72,7 @@ export function askInBudget({ ask, tokens, maxRunTokens, usedTokens, sleep }: Bu
       if (reservationId === null) return ended({ kind: 'budget_exhausted', reason: 'ALLOWANCE_USED' })
       const answer = await paidAnswer(request, reservationId, signal)
       // What an outage cost is no matter of this run.
-      const actual = outcomeOfAnswer(answer) === 'outage' ? 0 : (tokensOf(answer) ?? amount)
+      const actual = isOutage(outcomeOfAnswer(answer)) ? 0 : (tokensOf(answer) ?? amount)
       used += actual
       if (answer.kind === 'turn') {
         bound.settle(request, actual)
@@ -79,7 +81,7 @@ export function askInBudget({ ask, tokens, maxRunTokens, usedTokens, sleep }: Bu
         return answer
       }
       // The tool host has noted it, and would let no further one through.
-      if (outcomeOfAnswer(answer) === 'outage' && ++outages === OUTAGES_MAX)
+      if (isOutage(outcomeOfAnswer(answer)) && ++outages === OUTAGES_MAX)
         return ended({ kind: 'failed', reason: 'MODEL_OUTAGE' })
       if (!isPassing(answer.reason) || failures === FAILURES_MAX)
         return ended({ kind: 'failed', reason: REASONS[answer.reason] })

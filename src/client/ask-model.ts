@@ -19,7 +19,7 @@ export const askModelAt =
       return AnsweredModel.parse(answered)
     } catch (error) {
       // An agent-runner that is down, or refuses, has sent nothing: it must not use up the tokens of a day.
-      if (isRefused(error)) return { kind: 'failed', reason: 'unavailable', isSent: false }
+      if (isRefused(error)) return { kind: 'failed', reason: 'runner_failed', isSent: false }
       throw error
     }
   }

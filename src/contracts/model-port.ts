@@ -49,17 +49,34 @@ export type ModelTurn = {
 export const MODEL_WIRES = ['anthropic', 'openai-responses', 'openai-chat'] as const
 export type ModelWire = (typeof MODEL_WIRES)[number]
 
-/** Why there is no turn. `isSent`: the provider may have worked on it, and its tokens count. */
-export type ModelFailureReason = 'refused' | 'rate_limited' | 'unavailable' | 'timeout' | 'invalid_answer'
+/**
+ * Why there is no turn. `isSent`: the provider may have worked on it, and its tokens count. `runner_failed`: the agent-runner
+ * could not be asked or gave no answer; it never says so itself.
+ */
+export type ModelFailureReason =
+  | 'refused'
+  | 'rate_limited'
+  | 'unavailable'
+  | 'timeout'
+  | 'invalid_answer'
+  | 'runner_failed'
 
-/** `outage`: a 5xx, no answer in time, or no connection. `refused`: anything else without a turn, which says nothing of the provider. */
-export const MODEL_OUTCOMES = ['answered', 'outage', 'refused'] as const
+/**
+ * `outage`: a 5xx of the provider, or no connection to it. `timeout`: no answer in time, which may be for what it was asked.
+ * `refused`: anything else without a turn, which says nothing of the provider.
+ */
+export const MODEL_OUTCOMES = ['answered', 'outage', 'timeout', 'refused'] as const
 export type ModelOutcome = (typeof MODEL_OUTCOMES)[number]
 
 export const outcomeOfAnswer = (answer: ModelAnswer): ModelOutcome => {
   if (answer.kind === 'turn') return 'answered'
-  return answer.reason === 'unavailable' || answer.reason === 'timeout' ? 'outage' : 'refused'
+  if (answer.reason === 'unavailable') return 'outage'
+  return answer.reason === 'timeout' ? 'timeout' : 'refused'
 }
+
+/** Whether it is booked as an outage. */
+export const isOutage = (outcome: ModelOutcome | undefined): boolean =>
+  outcome === 'outage' || outcome === 'timeout'
 
 /** As it can be handed on between processes. */
 export type ModelAnswer =

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { answerOfModel } from '../../src/adapters/models/ask-model.ts'
 import { makeId } from '../../src/contracts/ids.ts'
-import { MODEL_WIRES, type ModelWire } from '../../src/contracts/model-port.ts'
+import { MODEL_WIRES, type ModelAnswer, type ModelWire } from '../../src/contracts/model-port.ts'
 import { judgeEvidence, type Evidence } from '../../src/cores/checks/judge-evidence.ts'
 import { readTokenPool } from '../../src/cores/token-pool/index.ts'
 import { unique } from '../support/make.ts'
@@ -204,4 +204,63 @@ test('a provider that failed twice in a row is left alone', async () => {
   expect((await judge('openai-chat', { status: 503 }, other)).received).toHaveLength(1)
   system.clock.advance(31 * 60)
   expect(await down()).toBe(1)
+})
+
+const newOrg = () => makeId('org', system.clock.now().getTime())
+
+test('an agent-runner that fails says nothing of the provider', async () => {
+  const model = unique('model')
+  const asked: string[] = []
+  const ask = (orgId: string, answered: () => Promise<ModelAnswer>) =>
+    judgeEvidence(
+      {
+        db: system.db,
+        clock: () => system.clock.now(),
+        ask: () => {
+          asked.push(orgId)
+          return answered()
+        },
+      },
+      { orgId, checkId: unique('chk'), model, question: 'Well?', maxTokens: 1_000, tokenAllowance: 100_000 },
+      EVIDENCE,
+    )
+  const broken = [
+    // Its 5xx, or an answer that cannot be read; and one that was not reached, or refused.
+    () => Promise.reject<ModelAnswer>(new Error('it broke')),
+    () => Promise.resolve<ModelAnswer>({ kind: 'failed', reason: 'runner_failed', isSent: false }),
+  ]
+  const orgs = [newOrg(), newOrg()]
+  for (const orgId of orgs) {
+    for (const answered of [...broken, ...broken])
+      expect(await ask(orgId, answered)).toMatchObject({ result: 'error', reason: 'model_unavailable' })
+    const pool = await readTokenPool(system.db, { orgId, now: system.clock.now(), allowance: 100_000 })
+    // What may have been sent counts, and nothing as an outage.
+    expect(pool).toMatchObject({ reserved: 0, spent: 2_000, outage: 0 })
+  }
+  expect(asked).toHaveLength(8)
+})
+
+test('what takes too long is left alone by whoever asked it, and by nobody else', async () => {
+  const model = unique('model')
+  const late = async (orgId: string) =>
+    (await judge('openai-chat', { fault: 'silence' }, { model, orgId })).received.length
+  for (const orgId of [newOrg(), newOrg()])
+    expect([await late(orgId), await late(orgId), await late(orgId)]).toEqual([1, 1, 0])
+  for (let n = 0; n < 2; n++)
+    expect((await judge('openai-chat', verdict('pass'), { model, orgId: newOrg() })).received).toHaveLength(1)
+})
+
+test('the one probe is for somebody who can pay for the question', async () => {
+  const model = unique('model')
+  const down = (orgId: string) => judge('openai-chat', { status: 503 }, { model, orgId })
+  for (const orgId of [newOrg(), newOrg()]) for (let n = 0; n < 2; n++) await down(orgId)
+  const poor = await judge('openai-chat', verdict('pass'), { model, allowance: 10 })
+  expect(poor).toMatchObject({ measurement: { reason: 'token_budget' }, received: [] })
+  expect((await down(newOrg())).received).toHaveLength(1)
+  // It is taken; and whoever waits for the next one has its tokens back.
+  expect(await down(newOrg())).toMatchObject({
+    measurement: { reason: 'model_unavailable' },
+    pool: { reserved: 0, spent: 0, outage: 0 },
+    received: [],
+  })
 })

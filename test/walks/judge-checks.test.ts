@@ -145,7 +145,7 @@ test('an agent-runner that is down has sent nothing, and costs nothing', async (
   const request = { system: '', messages: [], tools: [], maxOutputTokens: 1 }
   expect(await down('judge', request, AbortSignal.timeout(5_000))).toEqual({
     kind: 'failed',
-    reason: 'unavailable',
+    reason: 'runner_failed',
     isSent: false,
   })
 })

@@ -278,11 +278,17 @@ describe('a run', () => {
     const third = await makeMaintainedApp(system)
     expect(await playDown(other)).toMatchObject({ reason: 'MODEL_OUTAGE' })
     expect(asked).toBe(4)
-    // One request looks whether it answers again.
+    // One request looks whether it answers again: not that of somebody who cannot pay for it.
+    const poor = await makeMaintainedApp(system, { allowance: 100 })
+    expect(await playDown(poor)).toMatchObject({ reason: 'MODEL_OUTAGE', tokens: 0 })
+    expect(asked).toBe(4)
     expect(await playDown(third)).toMatchObject({ reason: 'MODEL_OUTAGE' })
     expect(asked).toBe(5)
+    const before = await poolOf(third)
     expect(await playDown(third)).toMatchObject({ reason: 'MODEL_OUTAGE' })
     expect(asked).toBe(5)
+    // Without the probe nothing stays reserved.
+    expect([before.reserved, await poolOf(third)]).toEqual([0, before])
     // It answers whoever asks next, and then everybody may ask.
     system.clock.advance(6 * 60)
     expect((await play(third, [...LOOK, READ_ERRORS, FINISH])).run).toMatchObject({

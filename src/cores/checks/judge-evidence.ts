@@ -4,13 +4,21 @@
  */
 import type { Handle } from '../../../db/connect.ts'
 import {
+  isOutage,
   outcomeOfAnswer,
   type ModelAnswer,
   type ModelRequest,
   type ModelTurn,
 } from '../../contracts/model-port.ts'
 import type { Clock } from '../dependencies.ts'
-import { isLeftAlone, markSent, noteOutcome, reserveTokens, settleTokens } from '../token-pool/index.ts'
+import {
+  markSent,
+  noteOutcome,
+  readOutageState,
+  reserveTokens,
+  settleTokens,
+  takeProbe,
+} from '../token-pool/index.ts'
 import { outputTokens, questionFits } from './judge-budget.ts'
 import { measured, type Measurement } from './measurement.ts'
 import { VERDICT_TOOL, verdictOf } from './verdict.ts'
@@ -50,8 +58,8 @@ export async function judgeEvidence(
 ): Promise<Measurement> {
   // Asked all the same, it would use more than is reserved for it.
   if (!questionFits({ question, maxTokens })) return measured('indeterminate', 'token_limit')
-  if (await isLeftAlone({ db, clock }, { orgId, model, now: clock() }))
-    return measured('error', 'model_unavailable')
+  const { own, everybody } = await readOutageState(db, { orgId, model, now: clock() })
+  if (own) return measured('error', 'model_unavailable')
   const reservation = await reserveTokens(db, {
     orgId,
     amount: maxTokens,
@@ -61,16 +69,19 @@ export async function judgeEvidence(
     leaseSeconds: RESERVED_SECONDS,
   })
   if (!reservation) return measured('indeterminate', 'token_budget')
+  // Only whoever can pay for the question takes the one probe that all of them have.
+  if (everybody && !(await takeProbe({ db, clock }, model))) {
+    await settleTokens(db, reservation, 0)
+    return measured('error', 'model_unavailable')
+  }
   if (!(await markSent(db, reservation))) return measured('error', 'internal_error')
-  const answer = await ask(
-    requestOf(question, evidence, outputTokens(maxTokens)),
-    AbortSignal.timeout(ASK_MS),
-  ).catch(
-    // How far it got is not known, so it counts in full.
-    (): ModelAnswer => ({ kind: 'failed', reason: 'unavailable', isSent: true }),
+  const late = AbortSignal.timeout(ASK_MS)
+  const answer = await ask(requestOf(question, evidence, outputTokens(maxTokens)), late).catch(
+    // How far it got is not known, so it counts in full. It says nothing of the provider, unless that was waited for.
+    (): ModelAnswer => ({ kind: 'failed', reason: late.aborted ? 'timeout' : 'runner_failed', isSent: true }),
   )
   const outcome = outcomeOfAnswer(answer)
-  await settleTokens(db, reservation, tokensOf(answer), outcome === 'outage')
+  await settleTokens(db, reservation, tokensOf(answer), isOutage(outcome))
   await noteOutcome(db, { orgId, model, now: clock() }, outcome)
   if (answer.kind === 'failed') return measured('error', FAILURES[answer.reason])
   return measurementOf(answer.turn, evidence)
@@ -86,6 +97,7 @@ const FAILURES = {
   rate_limited: 'model_unavailable',
   unavailable: 'model_unavailable',
   timeout: 'model_unavailable',
+  runner_failed: 'model_unavailable',
   invalid_answer: 'model_answer',
 } as const
 

@@ -4,7 +4,7 @@ import { and, eq, inArray, sql } from '../../../db/drizzle.ts'
 import { tokenReservations } from '../../../db/schema.ts'
 import { AGENT_LIMITS } from '../../contracts/agent-tools.ts'
 import { MAINTENANCE } from '../../contracts/limits.ts'
-import type { ModelOutcome } from '../../contracts/model-port.ts'
+import { isOutage, type ModelOutcome } from '../../contracts/model-port.ts'
 import type { Storage } from '../dependencies.ts'
 import {
   closeReservations,
@@ -22,22 +22,25 @@ const RESERVATION_SECONDS = 2 * AGENT_LIMITS.seconds
 /** Null: there is not so much left today, or the model is left alone. */
 type Reserved = { readonly id: string | null; readonly isLeftAlone: boolean }
 
-export async function reserveRunTokens(deps: Storage, run: RunOfModel, amount: number): Promise<Reserved> {
-  const first = await reserve(deps, run, amount, 'everybody')
-  return first.isLeftByAll && (await takeProbe(deps, run.model)) ? reserve(deps, run, amount, 'own') : first
-}
-
 type RunOfModel = RunKey & { readonly model: string }
+
+export async function reserveRunTokens(deps: Storage, run: RunOfModel, amount: number): Promise<Reserved> {
+  const { id, own, everybody } = await reserve(deps, run, amount)
+  if (id === null) return { id, isLeftAlone: own || everybody }
+  // Only whoever can pay for the question takes the one probe that all of them have.
+  if (!everybody || (await takeProbe(deps, run.model))) return { id, isLeftAlone: false }
+  await settleRunTokens(deps.db, run, id, 0)
+  return { id: null, isLeftAlone: true }
+}
 
 /** One statement, with the lease, the allowance and what is known of the model at this moment. */
 async function reserve(
   { db, clock }: Storage,
   run: RunOfModel,
   amount: number,
-  whose: 'own' | 'everybody',
-): Promise<Reserved & { readonly isLeftByAll: boolean }> {
+): Promise<{ readonly id: string | null; readonly own: boolean; readonly everybody: boolean }> {
   const { orgId, executionId, model } = run
-  const { id, pool, reservation } = reservationParts(
+  const { pool, reservation } = reservationParts(
     {
       orgId,
       amount,
@@ -46,10 +49,7 @@ async function reserve(
       now: clock(),
       leaseSeconds: RESERVATION_SECONDS,
     },
-    {
-      state: 'sent',
-      condition: sql`exists (select from held) and (select not own ${whose === 'own' ? sql`` : sql`and not everybody`} from outage)`,
-    },
+    { state: 'sent', condition: sql`exists (select from held) and (select not own from outage)` },
   )
   const [asked] = await db.execute<{
     held: boolean
@@ -66,13 +66,7 @@ async function reserve(
     pool as (${pool}), reservation as (${reservation})
     select exists (select from held) as held, (select id from reservation) as id, own, everybody from outage`)
   if (!asked!.held) throw new Fenced()
-  const isReserved = asked!.id !== null
-  const isLeftByAll = !isReserved && !asked!.own && asked!.everybody && whose === 'everybody'
-  return {
-    id: isReserved ? id : null,
-    isLeftAlone: !isReserved && (asked!.own || isLeftByAll),
-    isLeftByAll,
-  }
+  return asked!
 }
 
 /** What the transcript keeps of a question to the model. */
@@ -103,7 +97,7 @@ export async function settleRunTokens(
   const { own, pool, closed } = settlementParts(
     { orgId, id },
     executionId,
-    { tokens: actual, isOutage: step?.outcome === 'outage' },
+    { tokens: actual, isOutage: isOutage(step?.outcome) },
     sql`(select count(*) from held) >= 0`,
   )
   const settled = await db.execute(sql`

@@ -1,6 +1,7 @@
 /**
  * A provider that is down: after two failures in a row an organization leaves the model alone for half an hour. Once two
- * organizations do, all of them do, and one request at a time looks whether it answers again.
+ * organizations do, all of them do, and one request at a time looks whether it answers again. How long an answer takes
+ * depends on what an organization asks: one that came too late counts for that organization alone.
  */
 import type { SQL } from 'drizzle-orm'
 import type { Handle } from '../../../db/connect.ts'
@@ -21,10 +22,21 @@ export type AskedModel = { readonly orgId: string; readonly model: string; reado
 
 const time = (now: Date): SQL => sql`${now.toISOString()}::timestamptz`
 
-/** Columns `own` and `all`: whether the organization leaves the model alone, and whether everybody does. */
+const countsForOthers = sql`provider_failures >= ${sql.raw(String(FAILURES))}`
+const isLeftByAll = sql`count(*) filter (where ${countsForOthers}) >= ${sql.raw(String(ORGANIZATIONS))}`
+
+/** Columns `own` and `everybody`: whether the organization leaves the model alone, and whether everybody does. */
 export const outageState = ({ orgId, model, now }: AskedModel): SQL => sql`
-  select coalesce(bool_or(org_id = ${orgId}), false) as own, count(*) >= ${sql.raw(String(ORGANIZATIONS))} as everybody
+  select coalesce(bool_or(org_id = ${orgId}), false) as own, ${isLeftByAll} as everybody
   from ${modelOutages} where model = ${model} and left_alone_until > ${time(now)}`
+
+export async function readOutageState(
+  db: Handle,
+  asked: AskedModel,
+): Promise<{ own: boolean; everybody: boolean }> {
+  const [state] = await db.execute<{ own: boolean; everybody: boolean }>(outageState(asked))
+  return state!
+}
 
 /** True: whoever asks may look whether it answers again. One may, every five minutes. */
 export async function takeProbe(deps: Storage, model: string): Promise<boolean> {
@@ -37,26 +49,19 @@ export async function takeProbe(deps: Storage, model: string): Promise<boolean> 
   }
 }
 
-/** Whether nothing may be sent to the model now. */
-export async function isLeftAlone(deps: Storage, asked: AskedModel): Promise<boolean> {
-  const [state] = await deps.db.execute<{ own: boolean; everybody: boolean }>(outageState(asked))
-  if (state!.own) return true
-  return state!.everybody && !(await takeProbe(deps, asked.model))
-}
-
 /** What an answer says about the model, as a part of a statement. `condition`: nothing is noted without it. */
 export function outcomeNote({ orgId, model, now }: AskedModel, outcome: ModelOutcome, condition: SQL): SQL {
   if (outcome === 'answered')
     return sql`
-      delete from ${modelOutages} where model = ${model} and ${condition} and (org_id = ${orgId} or (
-        select count(*) >= ${sql.raw(String(ORGANIZATIONS))} from ${modelOutages}
-        where model = ${model} and left_alone_until > ${time(now)}))`
+      delete from ${modelOutages} where model = ${model} and ${condition} and (org_id = ${orgId} or ${countsForOthers} and (
+        select ${isLeftByAll} from ${modelOutages} where model = ${model} and left_alone_until > ${time(now)}))`
   const until = sql`${time(now)} + make_interval(mins => ${sql.raw(String(LEFT_ALONE_MINUTES))})`
   return sql`
-    insert into ${modelOutages} as o (org_id, model, failures, failed_at, left_alone_until)
-    select ${orgId}, ${model}, 1, ${time(now)}, null where ${condition}
+    insert into ${modelOutages} as o (org_id, model, failures, provider_failures, failed_at, left_alone_until)
+    select ${orgId}, ${model}, 1, ${sql.raw(outcome === 'outage' ? '1' : '0')}, ${time(now)}, null where ${condition}
     on conflict (org_id, model) do update set
-      failures = o.failures + 1, failed_at = excluded.failed_at,
+      failures = o.failures + 1, provider_failures = o.provider_failures + excluded.provider_failures,
+      failed_at = excluded.failed_at,
       left_alone_until = case when o.failures + 1 >= ${sql.raw(String(FAILURES))} then ${until} end`
 }
 
