@@ -95,6 +95,20 @@ describe('a tool host that restarts', () => {
     expect(called).toEqual(['endRun', 'endRun', 'endRun', 'endRun'])
   })
 
+  test('hears of an outage in the words of the version before, if it is of that one', async () => {
+    const ended: unknown[] = []
+    const call = (async (_name: string, { ending }: { ending: { reason: string } }) => {
+      ended.push(ending)
+      if (ending.reason === 'MODEL_OUTAGE') throw new ServiceError('INVALID_REQUEST')
+      return { terminal_code: 'agent_error' }
+    }) as unknown as CallAgent
+    await hold(call, (held) => held.end({ kind: 'failed', reason: 'MODEL_OUTAGE' }))
+    expect(ended).toEqual([
+      { kind: 'failed', reason: 'MODEL_OUTAGE' },
+      { kind: 'failed', reason: 'MODEL_UNAVAILABLE' },
+    ])
+  })
+
   test('has ended it already: then it is over', async () => {
     const { call } = toolHost(unanswered(), new ServiceError('UNAUTHENTICATED'))
     await expect(hold(call, (held) => held.end({ kind: 'finished' }))).rejects.toThrow(RunOver)

@@ -35,6 +35,9 @@ const isBroken = (error: unknown): boolean =>
 const isUnanswered = (error: unknown): boolean =>
   !(error instanceof ServiceError) || ERRORS[error.code].status >= 500
 
+const isInvalid = (error: unknown): boolean =>
+  error instanceof ServiceError && error.code === 'INVALID_REQUEST'
+
 export type HeldRun = {
   readonly tools: AgentTools
   readonly tokens: RunTokens
@@ -112,7 +115,13 @@ export function holdRun(call: CallAgent, run: ClaimedRun): HeldRun {
       },
     },
     async end(ending) {
-      await callAs('endRun', { ending }, isUnanswered)
+      try {
+        await callAs('endRun', { ending }, isUnanswered)
+      } catch (error) {
+        // A tool host of the version before knows no outages, and would hear nothing of the end.
+        if (!isInvalid(error) || ending.kind !== 'failed' || ending.reason !== 'MODEL_OUTAGE') throw error
+        await callAs('endRun', { ending: { kind: 'failed', reason: 'MODEL_UNAVAILABLE' } }, isUnanswered)
+      }
     },
     release() {
       clearInterval(timer)

@@ -95,8 +95,8 @@ export const AGENT_CALLS = {
     input: z.object({ amount: z.int().min(1).max(100_000_000) }),
     output: z.object({
       reservation_id: z.string().nullable(),
-      /** Nothing may be sent to the model now, because its provider is down. */
-      is_left_alone: z.boolean(),
+      /** Nothing may be sent to the model now, because its provider is down. A deploy-api of the version before does not say it. */
+      is_left_alone: z.boolean().default(false),
     }),
   }),
   /** What the request really used, null if nobody knows; and what the model said, for the transcript. */
@@ -105,7 +105,8 @@ export const AGENT_CALLS = {
     input: z.object({
       reservation_id: Id('tkr'),
       tokens: z.int().min(0).max(10_000_000_000_000).nullable(),
-      outcome: z.enum(MODEL_OUTCOMES),
+      /** An agent-runner of the version before does not say it. */
+      outcome: z.enum(MODEL_OUTCOMES).optional(),
       ms: z.int().min(0).max(3_600_000),
       said: z.string().max(AGENT_LIMITS.saidCharacters),
       /** Of what the model was asked, which is too long to be sent along. */

@@ -60,7 +60,9 @@ const HANDLERS: Handlers = {
     return { reservation_id: id, is_left_alone: isLeftAlone }
   },
   settleTokens: async (deps, { reservation_id, request_sha256, ...settled }, run) => {
-    const turn = { reservationId: reservation_id, requestSha256: request_sha256, ...settled }
+    // What has used no tokens was not answered.
+    const outcome = settled.outcome ?? (settled.tokens ? 'answered' : 'refused')
+    const turn = { reservationId: reservation_id, requestSha256: request_sha256, ...settled, outcome }
     await settleTurn(deps, run, turn)
     return {}
   },

@@ -1,7 +1,15 @@
 /** How maintenance runs end when something happens at that moment, what they cost, and what is left of them. */
 import { eq, inArray, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
-import { maintenanceRuns, maintenanceSettings, outbox, runEvidence, runSteps } from '../../db/schema.ts'
+import {
+  maintenanceRuns,
+  maintenanceSettings,
+  modelOutages,
+  outbox,
+  runEvidence,
+  runSteps,
+} from '../../db/schema.ts'
+import { AGENT_CALLS } from '../../src/contracts/agent-calls.ts'
 import type { AnalystEnding } from '../../src/contracts/agent-tools.ts'
 import {
   showAppMaintenance,
@@ -172,6 +180,34 @@ describe('a call costs', () => {
     expect(steps).toMatchObject([{ tool: null, tokens: 700, requestSha256: sha256('asked'), number: 1 }])
     const [row] = await system.db.select().from(maintenanceRuns).where(eq(maintenanceRuns.id, executionId))
     expect(row!.tokens).toBe(700)
+  })
+
+  test('an agent-runner of the version before settles without saying how it went', async () => {
+    const [app, other] = [await makeMaintainedApp(system), await makeMaintainedApp(system)]
+    const { run } = await started(app)
+    const as = { token: run.identity }
+    const call = toolHost(system)
+    const failed = { model: run.model, failures: 1, failedAt: system.clock.now() }
+    for (const { org } of [app, other])
+      await system.db.insert(modelOutages).values({ ...failed, orgId: org.id })
+    const left = async () =>
+      (await system.db.select().from(modelOutages).where(eq(modelOutages.model, run.model))).flatMap(
+        ({ orgId }) => [app.org.id, other.org.id].filter((id) => id === orgId),
+      )
+    const settle = async (tokens: number | null) => {
+      const { reservation_id } = await call('reserveTokens', { amount: 100 }, as)
+      const settled = { reservation_id: reservation_id!, tokens, ms: 1, said: '', request_sha256: sha256('') }
+      await call('settleTokens', settled, as)
+    }
+    for (const tokens of [null, 0]) await settle(tokens)
+    expect((await left()).toSorted()).toEqual([app.org.id, other.org.id].toSorted())
+    await settle(10)
+    expect(await left()).toEqual([other.org.id])
+    // And its answer, without a word about outages.
+    expect(AGENT_CALLS.reserveTokens.output.parse({ reservation_id: null })).toEqual({
+      reservation_id: null,
+      is_left_alone: false,
+    })
   })
 
   test.skipIf(inject('engine') === 'pglite')(
