@@ -1,7 +1,7 @@
 /** The table of recurring jobs. */
 import { sweepActivity, type SweepActivityDeps } from '../cores/activity/index.ts'
 import { rescheduleChecks } from '../cores/checks/index.ts'
-import type { Storage } from '../cores/dependencies.ts'
+import type { Log, Storage } from '../cores/dependencies.ts'
 import { checkDiskQuotas, enforceTenantLimits, type TenantDeps } from '../cores/databases/index.ts'
 import { sweepDeploymentOutput } from '../cores/deployments/index.ts'
 import { sweepOauth } from '../cores/grants/index.ts'
@@ -31,7 +31,8 @@ import type { Job } from './loop.ts'
 export type JobDeps = SweepActivityDeps &
   SweepDeliveriesDeps &
   SweepLogsDeps &
-  SourceLimits & {
+  SourceLimits &
+  Log & {
     readonly revokePublicConnect: () => Promise<void>
     /** Of clients that come in by an identity provider. */
     readonly refreshDocuments: (stopping: AbortSignal) => Promise<void>

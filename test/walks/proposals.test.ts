@@ -19,6 +19,7 @@ import { ToolRefused, type Edit } from '../../src/contracts/agent-tools.ts'
 import { setAppMember } from '../../src/contracts/apps.ts'
 import * as deploy from '../../src/contracts/deployments.ts'
 import { ServiceError } from '../../src/contracts/errors.ts'
+import { makeId } from '../../src/contracts/ids.ts'
 import { listLogs, pushLogs } from '../../src/contracts/logs.ts'
 import {
   showAppMaintenance,
@@ -922,7 +923,7 @@ describe('whether a deployed fix worked', () => {
   /** As the worker does it: now, or so many hours ago. */
   const measure = (hoursAgo = 0) => {
     const at = new Date(system.clock.now().getTime() - hoursAgo * HOUR_MS)
-    return measureFixes({ db: system.db, clock: () => at })
+    return measureFixes({ db: system.db, clock: () => at, log: system.system.log })
   }
 
   /** A proposal that cites the error, approved, and deployed so many hours ago. */
@@ -942,8 +943,8 @@ describe('whether a deployed fix worked', () => {
       fence: fence!,
       exit_code: 0,
     })
-    const changedAt = new Date(system.clock.now().getTime() - hoursAgo * HOUR_MS)
-    await system.db.update(proposals).set({ changedAt }).where(eq(proposals.id, made.proposal_id))
+    const deployedAt = new Date(system.clock.now().getTime() - hoursAgo * HOUR_MS)
+    await system.db.update(proposals).set({ deployedAt }).where(eq(proposals.id, made.proposal_id))
     return made.proposal_id
   }
 
@@ -1000,6 +1001,103 @@ describe('whether a deployed fix worked', () => {
       came_back_at: expect.any(String) as string,
     })
     await endAs(system, run, 'found_nothing')
+  })
+
+  const FIXED = SUM.replace(REPAIR.old_text, REPAIR.new_text)
+  const findingOf = async (fingerprint: string) =>
+    (await owner(listFindings, { alias })).findings.find((one) => one.fingerprint === fingerprint)!.state
+
+  test('is measured neither while it is undone nor anew once it is restored', async () => {
+    await log(4, 'sum failed: price is missing', -31)
+    const id = await deployed(30)
+    const { fingerprint } = await show(id)
+    await log(7, 'order refused', -20)
+    await measure()
+    const before = (await show(id)).effect
+    expect(before).toMatchObject({ text: '4 in an hour before, 0 of 7 lines since' })
+    await pushAs({ ...TREE, 'src/sum.js': `// Prices.\n${SUM}` }, { replace: 'true' })
+    system.clock.advance(3_600)
+    await log(9, 'sum failed: price is missing', -0.5)
+    await measure()
+    expect((await show(id)).effect).toEqual(before)
+    await push({ ...TREE, 'src/sum.js': FIXED })
+    system.clock.advance(3_600)
+    await log(2, 'order refused', -0.1)
+    await measure()
+    expect((await show(id)).effect).toMatchObject({
+      deployed_at: before!.deployed_at,
+      text: '4 in an hour before, 0 of 9 lines since',
+      came_back_at: null,
+    })
+    expect(await findingOf(fingerprint)).toBe('resolved')
+    await log(1, 'sum failed: price is missing', 0)
+    await measure()
+    expect((await show(id)).effect).toMatchObject({
+      errors_since: 1,
+      came_back_at: expect.any(String) as string,
+    })
+    expect(await findingOf(fingerprint)).toBe('open')
+  })
+
+  test('counts lines that arrive late', async () => {
+    await log(4, 'sum failed: price is missing', -5)
+    const id = await deployed(3)
+    await log(1, 'order refused', -0.5)
+    await measure()
+    await log(3, 'order refused', -2)
+    await log(2, 'sum failed: price is missing', -1.5)
+    await measure()
+    await measure()
+    expect((await show(id)).effect).toMatchObject({ errors_since: 2, lines_since: 6 })
+    expect((await show(id)).effect!.came_back_at).not.toBeNull()
+  })
+
+  test('is judged hours after a push that somebody else deploys, and opens only what was resolved', async () => {
+    await log(4, 'sum failed: price is missing', -10)
+    const id = await deployed(8)
+    const { fingerprint } = await show(id)
+    await system.db.update(proposals).set({ deploymentId: null }).where(eq(proposals.id, id))
+    await log(3, 'sum failed: price is missing', -4)
+    await measure()
+    expect((await show(id)).effect).toMatchObject({ errors_since: 3, came_back_at: null })
+    expect(await findingOf(fingerprint)).toBe('resolved')
+    const isFinding = and(eq(findings.appId, appId), eq(findings.fingerprint, fingerprint))
+    await system.db.update(findings).set({ state: 'quiet' }).where(isFinding)
+    await log(1, 'sum failed: price is missing', -1)
+    await measure()
+    expect((await show(id)).effect!.came_back_at).not.toBeNull()
+    expect(await findingOf(fingerprint)).toBe('quiet')
+  })
+
+  test('of one organization is measured though another one’s cannot be', async () => {
+    await log(4, 'sum failed: price is missing', -5)
+    const id = await deployed(3)
+    const [row] = await system.db.select().from(proposals).where(eq(proposals.id, id))
+    const deployed_at = row!.deployedAt!.toISOString()
+    // No number of a group: the database refuses to count it.
+    const error = { group: 'none', exception: null }
+    const never = {
+      deployed_at,
+      measured_to: deployed_at,
+      hours: [],
+      first_error_at: null,
+      came_back_at: null,
+    }
+    const broken = {
+      ...row!,
+      orgId: other!.id,
+      id: makeId('pr', 0),
+      effect: { ...never, error, measured_number: 0 },
+    }
+    await system.db.insert(proposals).values(broken)
+    await measure()
+    expect((await show(id)).effect).toMatchObject({ errors_before: 4 })
+    const [after] = await system.db.select().from(proposals).where(eq(proposals.id, broken.id))
+    // It has had its turn.
+    const [own] = await system.db.select().from(proposals).where(eq(proposals.id, id))
+    expect([after!.effect, after!.measuredAt]).toEqual([broken.effect, own!.measuredAt])
+    expect(own!.measuredAt).not.toBeNull()
+    await system.db.delete(proposals).where(eq(proposals.id, broken.id))
   })
 
   test('is looked at for seven days', async () => {

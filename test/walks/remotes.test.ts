@@ -185,6 +185,8 @@ const eventsOf = async (id: string) =>
   ).map(({ type, data }) =>
     [type.split('.').at(-1), (data as { code?: string }).code].filter(Boolean).join(' '),
   )
+const deployedAtOf = async (id: string) =>
+  (await system.db.select().from(proposals).where(eq(proposals.id, id)))[0]!.deployedAt?.toISOString()
 const findingOf = async (id: string) => {
   const { fingerprint } = await show(id)
   const [row] = await system.db
@@ -261,6 +263,8 @@ describe.each(['github', 'gitlab', 'gitea'] as const)('a remote at %s', (kind) =
       deployment_id: null,
       pull_request: { landed_by: landed.id },
     })
+    const [head] = await system.db.select().from(appHeads).where(eq(appHeads.revisionId, landed.id))
+    expect(await deployedAtOf(id)).toBe(head!.setAt.toISOString())
     expect(await findingOf(id)).toBe('resolved')
     // From then on it is a fix as any other.
     expect((await refusal(push(TREE)))[0]).toBe('HEAD_MOVED')
@@ -677,6 +681,9 @@ describe('a remote', () => {
       deployment_id,
       pull_request: { state: 'merged', landed_by: revision_id },
     })
+    // Since its deployment, not since the merge was seen.
+    const { ended_at } = await owner(deploy.showDeployment, { alias, deployment_id })
+    expect(await deployedAtOf(id)).toBe(ended_at)
   })
 
   test('that is away, redirects or says nonsense is tried again after growing pauses, and given up after a day', async () => {

@@ -37,12 +37,17 @@ export async function followDeployment(
     appId,
     revisionId,
     state,
-  }: Pick<Deployment, 'orgId' | 'id' | 'appId' | 'revisionId' | 'state'>,
+    endedAt,
+  }: Pick<Deployment, 'orgId' | 'id' | 'appId' | 'revisionId' | 'state' | 'endedAt'>,
 ): Promise<void> {
   if (state === 'succeeded') await landMerged(tx, clock, { orgId, appId }, { revisionId, deploymentId: id })
   const followed = await tx
     .update(proposals)
-    .set({ state: STATES[state], changedAt: clock() })
+    .set({
+      state: STATES[state],
+      changedAt: clock(),
+      ...(state === 'succeeded' && { deployedAt: endedAt ?? clock(), restoredAt: null }),
+    })
     .where(
       and(
         eq(proposals.orgId, orgId),

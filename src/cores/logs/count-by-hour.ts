@@ -1,7 +1,7 @@
 /** How often one error was logged, by hour, beside all lines. */
 import type { Handle } from '../../../db/connect.ts'
 import { sql } from '../../../db/drizzle.ts'
-import { logLines } from '../../../db/schema.ts'
+import { logLines, logUsage } from '../../../db/schema.ts'
 import type { LogApp } from './log-record.ts'
 import { lineNumber } from './line-ids.ts'
 import { matchingLines } from './matching-lines.ts'
@@ -33,32 +33,65 @@ const exceptionIn = (text: string): string | null =>
         ?.split(':')[0] ?? null)
     : null
 
-/** Oldest first; hours begin with the deployment and not with the clock, so that none is on both sides of it. */
+type Counted = { at: string; errors: number; lines: number; first_error_at: string | null }
+
+/**
+ * Of the lines that have arrived after the one with number `after`. Oldest first; hours begin with the deployment and not
+ * with the clock, so that none is on both sides of it. `last`: the newest line, at the same moment.
+ */
 export async function countByHour(
   db: Handle,
   app: LogApp,
   {
     error,
     deployedAt,
+    restoredAt,
+    after,
     from,
     to,
-  }: { readonly error: LoggedError; readonly deployedAt: Date; readonly from: Date; readonly to: Date },
-): Promise<{ at: string; errors: number; lines: number; first_error_at: string | null }[]> {
+  }: {
+    readonly error: LoggedError
+    readonly deployedAt: Date
+    /** Since the deployment only what was logged from then on counts. */
+    readonly restoredAt: Date | null
+    readonly after: number
+    readonly from: Date
+    readonly to: Date
+  },
+): Promise<{ readonly hours: readonly Counted[]; readonly last: number }> {
   const isIt = sql`group_key = ${error.group}::bigint ${error.exception === null ? sql`` : sql`and position(${error.exception} in text) > 0`}`
   const rows = await db.execute<{
-    at: Date | string
+    at: Date | string | null
     errors: number
     lines: number
     first: Date | string | null
+    last: number | string
   }>(sql`
-    select date_bin('1 hour', at, ${deployedAt.toISOString()}::timestamptz) as at,
-      count(*) filter (where ${isIt})::int as errors, count(*)::int as lines, min(at) filter (where ${isIt}) as first
-    from ${logLines} where ${matchingLines(app, { since: from.toISOString(), until: to.toISOString() })}
-    group by 1 order by 1`)
-  return rows.map(({ at, errors, lines, first }) => ({
-    at: new Date(at).toISOString(),
-    errors,
-    lines,
-    first_error_at: first && new Date(first).toISOString(),
-  }))
+    with counted as (
+      select date_bin('1 hour', at, ${deployedAt.toISOString()}::timestamptz) as at,
+        count(*) filter (where ${isIt})::int as errors, count(*)::int as lines, min(at) filter (where ${isIt}) as first
+      from ${logLines} where ${matchingLines(app, { since: from.toISOString(), until: to.toISOString() })}
+        and number > ${String(after)}::bigint
+        ${restoredAt === null ? sql`` : sql`and (at < ${deployedAt.toISOString()}::timestamptz or at >= ${restoredAt.toISOString()}::timestamptz)`}
+      group by 1
+    )
+    select counted.*, newest.last
+    from (select coalesce(max(last_number), 0) as last from ${logUsage}
+      where org_id = ${app.orgId} and app_id = ${app.id}) as newest
+    left join counted on true order by counted.at`)
+  return {
+    last: Number(rows[0]!.last),
+    hours: rows.flatMap(({ at, errors, lines, first }) =>
+      at === null
+        ? []
+        : [
+            {
+              at: new Date(at).toISOString(),
+              errors,
+              lines,
+              first_error_at: first && new Date(first).toISOString(),
+            },
+          ],
+    ),
+  }
 }

@@ -84,7 +84,7 @@ export async function changeProposal(
   return row!
 }
 
-/** The finding behind a proposal stands as it does. */
+/** The finding behind a proposal stands as it does. Only what was resolved comes back: others are in somebody's hands. */
 export async function setFinding(
   tx: Transaction,
   { orgId, appId, fingerprint }: Pick<Proposal, 'orgId' | 'appId' | 'fingerprint'>,
@@ -93,7 +93,14 @@ export async function setFinding(
   await tx
     .update(findings)
     .set({ state, reopenedBy: null })
-    .where(and(eq(findings.orgId, orgId), eq(findings.appId, appId), eq(findings.fingerprint, fingerprint)))
+    .where(
+      and(
+        eq(findings.orgId, orgId),
+        eq(findings.appId, appId),
+        eq(findings.fingerprint, fingerprint),
+        state === 'open' ? eq(findings.state, 'resolved') : undefined,
+      ),
+    )
 }
 
 /** The principal that made it: nobody can sign in as one. */

@@ -4,7 +4,7 @@
  */
 import type { Transaction } from '../../../db/connect.ts'
 import { and, desc, eq, inArray, or, sql } from '../../../db/drizzle.ts'
-import { deployments, findings, proposals, pullRequests } from '../../../db/schema.ts'
+import { appHeads, deployments, findings, proposals, pullRequests } from '../../../db/schema.ts'
 import type { Clock } from '../dependencies.ts'
 import { findRevision, type AppKey } from './find-revision.ts'
 import { changeHolder } from './find-undone.ts'
@@ -97,7 +97,18 @@ export async function landMerged(
     if (!isWaitedFor) {
       await tx
         .update(proposals)
-        .set({ state: 'deployed', deploymentId: by ?? null, undoneBy: null, changedAt: clock() })
+        .set({
+          state: 'deployed',
+          deploymentId: by ?? null,
+          undoneBy: null,
+          changedAt: clock(),
+          // By its deployment, or else its push: both may be long ago when the host is looked at.
+          deployedAt: sql`coalesce(
+            (select ended_at from ${deployments} where org_id = ${orgId} and id = ${by ?? null}),
+            (select set_at from ${appHeads} where org_id = ${orgId} and app_id = ${appId} and revision_id = ${revisionId}),
+            ${clock().toISOString()}::timestamptz)`,
+          restoredAt: null,
+        })
         .where(isProposal)
       await tx
         .update(findings)

@@ -132,7 +132,7 @@ async function markUndone(
   const mark = async (ids: string[], undoneBy: string | null) => {
     await tx
       .update(proposals)
-      .set({ undoneBy, changedAt: clock() })
+      .set({ undoneBy, changedAt: clock(), ...(undoneBy === null && { restoredAt: clock() }) })
       .where(and(eq(proposals.orgId, orgId), inArray(proposals.id, ids)))
     await tx
       .update(maintenanceRuns)
