@@ -245,8 +245,8 @@ describe('through the API', () => {
     system.clock.advance(60 * 60)
     const { promise: mayAnswer, resolve: answer } = Promise.withResolvers<void>()
     const { promise: isAsked, resolve: ask } = Promise.withResolvers<void>()
-    const asked: string[] = []
-    const slow = async ({ orgId }: { orgId: string }): Promise<Outcome> => {
+    const asked: (string | undefined)[] = []
+    const slow: ChannelPorts['webhook'] = async ({ orgId }) => {
       asked.push(orgId)
       if (orgId === org.id) {
         ask()

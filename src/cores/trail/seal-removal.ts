@@ -108,7 +108,8 @@ export async function emptySeals(
   { db }: SealDeps,
   { stopping, atOnce = SEALS_AT_ONCE }: { readonly stopping?: AbortSignal; readonly atOnce?: number } = {},
 ): Promise<void> {
-  while (!stopping?.aborted) {
+  for (;;) {
+    if (stopping?.aborted) return
     const isDone = await withTransaction(db, async (tx) => {
       const state = await lockTrailState(tx)
       const from = state.emptiedTo ?? 0

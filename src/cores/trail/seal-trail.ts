@@ -161,7 +161,8 @@ async function sealBreak(deps: SealDeps, stopping: AbortSignal | undefined): Pro
  */
 async function writeRoots({ db, trailRoots }: SealDeps, stopping: AbortSignal | undefined): Promise<void> {
   if (!trailRoots) return
-  while (!stopping?.aborted) {
+  for (;;) {
+    if (stopping?.aborted) return
     const { writtenTo = 0 } = await readTrailState(db)
     const seals = await db.execute<Signed & { place: number }>(sql`
       select signed, signature, place::float8 as place from trail_seals
