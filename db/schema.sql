@@ -626,6 +626,7 @@ CREATE TABLE group_members (
   user_id text NOT NULL,
   membership_id text NOT NULL,
   added_at timestamp with time zone NOT NULL,
+  provisioned boolean NOT NULL DEFAULT false,
   CONSTRAINT group_members_org_id_group_id_user_id_pk PRIMARY KEY (org_id, group_id, user_id)
 );
 CREATE INDEX group_members_by_user ON public.group_members USING btree (org_id, user_id);
@@ -1376,12 +1377,13 @@ CREATE TABLE provisioned_people (
   CONSTRAINT provisioned_people_org_id_organizations_id_fk FOREIGN KEY (org_id) REFERENCES organizations(id) ON DELETE CASCADE,
   CONSTRAINT provisioned_people_user_id_users_id_fk FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE SET NULL
 );
-CREATE INDEX provisioned_people_by_address ON public.provisioned_people USING btree (email);
+CREATE INDEX provisioned_people_by_address ON public.provisioned_people USING btree (email, org_id, id);
 CREATE UNIQUE INDEX provisioned_people_by_email ON public.provisioned_people USING btree (org_id, email) WHERE (deleted_at IS NULL);
 CREATE UNIQUE INDEX provisioned_people_by_external_id ON public.provisioned_people USING btree (org_id, external_id) WHERE (deleted_at IS NULL);
 CREATE UNIQUE INDEX provisioned_people_by_name ON public.provisioned_people USING btree (org_id, lower(user_name)) WHERE (deleted_at IS NULL);
 CREATE INDEX provisioned_people_by_subject ON public.provisioned_people USING btree (external_id);
 CREATE UNIQUE INDEX provisioned_people_by_user ON public.provisioned_people USING btree (org_id, user_id) WHERE (deleted_at IS NULL);
+CREATE INDEX provisioned_people_of_name ON public.provisioned_people USING btree (org_id, lower(user_name), id);
 CREATE INDEX provisioned_people_of_user ON public.provisioned_people USING btree (user_id);
 
 CREATE TABLE provisioned_places (
