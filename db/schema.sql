@@ -1701,7 +1701,7 @@ CREATE TABLE trail_pending (
   trail_order bigint NOT NULL,
   org_id text NOT NULL,
   id text NOT NULL,
-  CONSTRAINT trail_pending_pkey PRIMARY KEY (trail_order)
+  CONSTRAINT trail_pending_trail_order_org_id_pk PRIMARY KEY (trail_order, org_id)
 );
 
 CREATE TABLE trail_seals (

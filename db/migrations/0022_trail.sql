@@ -52,9 +52,10 @@ CREATE TABLE "trail_streams" (
 CREATE INDEX "trail_streams_by_time" ON "trail_streams" USING btree ("next_at");
 --> statement-breakpoint
 CREATE TABLE "trail_pending" (
-	"trail_order" bigint PRIMARY KEY NOT NULL,
+	"trail_order" bigint NOT NULL,
 	"org_id" text NOT NULL,
-	"id" text NOT NULL
+	"id" text NOT NULL,
+	CONSTRAINT "trail_pending_trail_order_org_id_pk" PRIMARY KEY("trail_order","org_id")
 );
 --> statement-breakpoint
 ALTER TABLE "activity" ADD COLUMN "trail_order" bigint;

@@ -4,11 +4,15 @@ import type { TrailStreamKind } from '../../src/contracts/trail-format.ts'
 import { instant, orgId } from './columns.ts'
 
 /** Rows of activity that are not sealed yet, by their order: those that come next are found among however many wait. */
-export const trailPending = pgTable('trail_pending', {
-  trailOrder: bigint('trail_order', { mode: 'number' }).primaryKey(),
-  orgId: orgId(),
-  id: text('id').notNull(),
-})
+export const trailPending = pgTable(
+  'trail_pending',
+  {
+    trailOrder: bigint('trail_order', { mode: 'number' }).notNull(),
+    orgId: orgId(),
+    id: text('id').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.trailOrder, t.orgId] })],
+)
 
 /**
  * One signed batch. Its rows are those of the organization whose `trail_order` is above `order_from` and up to `order_to`, in

@@ -254,14 +254,14 @@ describe('through the API', () => {
       }
       return { kind: 'sent' }
     }
-    const sends = { ...deps, channels: { webhook: slow } }
+    const sending = { ...deps, channels: { webhook: slow } }
     // Until one of the slow organization waits for its receiver; then all the others are sent.
     const first: Promise<boolean>[] = []
     while (!asked.includes(org.id)) {
-      first.push(sendTrail(sends))
+      first.push(sendTrail(sending))
       await Promise.race([first.at(-1), isAsked])
     }
-    while (await sendTrail(sends));
+    while (await sendTrail(sending));
     expect(asked.filter((id) => id === org.id)).toHaveLength(1)
     expect(asked).toContain(other.id)
     answer()
@@ -273,7 +273,7 @@ describe('through the API', () => {
     system.clock.advance(60 * 60)
     await system.db.execute(sql`update trail_streams set sealed = 'bent' where org_id = ${org.id}`)
     asked.length = 0
-    while (await sendTrail(sends));
+    while (await sendTrail(sending));
     expect(asked).toContain(other.id)
     const { trail_streams } = await org.owner.call(listTrailStreams, {})
     for (const stream of trail_streams)
@@ -629,7 +629,7 @@ describe('in a database of its own', () => {
         sql`explain select * from trail_pending where trail_order > 1 order by trail_order limit 9`,
       )
     })
-    expect(JSON.stringify(plan)).toContain('Index Scan using trail_pending_pkey')
+    expect(JSON.stringify(plan)).toContain('Index Scan using trail_pending_trail_order_org_id_pk')
   })
 
   test('a sealer that dies in the midst of it has sealed nothing, and the next one seals all', async () => {
