@@ -521,7 +521,7 @@ describe('inactive', () => {
     expect(await kept(at)).toEqual([`${second} ${second}`, `${first} ${third}`].toSorted())
     for (const email of [first!, second!, third!]) await signIn({ email })
     expect(await membersOf(at.org)).toHaveLength(1)
-    expect(await kept(other)).toEqual([[elsewhere, elsewhere]])
+    expect(await kept(other)).toEqual([`${elsewhere} ${elsewhere}`])
     const { userId } = await signIn({ email: `${unique('new')}@${at.domain}` })
     expect(await roleIn(at.org, userId)).toBe('member')
   })
