@@ -1,6 +1,6 @@
 /** The check that every walk makes of its statements, on planted ones. */
 import { expect, test } from 'vitest'
-import { crossing } from '../support/crossing-statements.ts'
+import { crossing, selfComparison } from '../support/crossing-statements.ts'
 
 test.each([
   'select * from memberships m join apps a on a.org_id = m.org_id',
@@ -42,3 +42,12 @@ test.each([
 ])('stays within one kind: %s', (text) => {
   expect(crossing(text)).toBeUndefined()
 })
+
+test.each([
+  ['select (select p.effect from proposals p where p.org_id = "org_id") from "findings"', true],
+  ['select (select p.effect from proposals p where p.org_id = findings.org_id) from "findings"', false],
+  ['select (select p.effect from proposals p where p.org_id = "findings"."org_id") from "findings"', false],
+  ['select (select timing from subscriptions s where s.id = "subscription_id") from "deliveries"', false],
+])('compares a column with itself: %s is %s', (text, is) =>
+  expect(selfComparison(text) !== undefined).toBe(is),
+)

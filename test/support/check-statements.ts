@@ -6,7 +6,9 @@ import { takeCrossings } from './crossing-statements.ts'
 afterEach(() => {
   const crossings = takeCrossings()
   if (crossings.length > 0)
-    throw new Error(`Read one kind of table, then the other by its ids:\n\n${crossings.join('\n\n')}`)
+    throw new Error(
+      `Read one kind of table, then the other by its ids; name the table of a column in a subquery:\n\n${crossings.join('\n\n')}`,
+    )
 })
 
 reportAnswered()

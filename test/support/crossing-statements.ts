@@ -1,4 +1,4 @@
-/** Finds statements that name tables of both kinds, identity and tenant, which may lie on different servers. */
+/** Finds statements that name tables of both kinds, identity and tenant, which may lie on different servers; and what compares nothing. */
 import type { Connection, Sql, SqlQueries } from '../../db/connect.ts'
 import { TABLE_KINDS, type TableKind } from '../../db/table-kinds.ts'
 
@@ -30,8 +30,17 @@ export const takeCrossings = (): string[] => crossings.splice(0)
 function look(text: string): void {
   if (seen.has(text)) return
   seen.add(text)
-  const tables = crossing(text)
-  if (tables) crossings.push(`${tables}\n${text}`)
+  const wrong = crossing(text) ?? selfComparison(text)
+  if (wrong) crossings.push(`${wrong}\n${text}`)
+}
+
+/**
+ * A column that is compared with itself, as `p.org_id = "org_id"` within a subquery: drizzle leaves out the table of a column
+ * where a statement selects from one, and the inner table is then meant.
+ */
+export function selfComparison(text: string): string | undefined {
+  const [found] = /\b[a-z_]\w*\.([a-z_]\w*) = "\1"(?!\.)/.exec(text) ?? []
+  return found === undefined ? undefined : `compared with itself: ${found}`
 }
 
 /** The tables of a crossing statement by kind, or undefined. */

@@ -62,7 +62,8 @@ async function usedAgents(
   { fs, root }: InstallRoot,
   { home, user }: InstallOptions,
 ): Promise<Record<keyof typeof SIGNS, boolean>> {
-  const exists = async (path: string) => (await fs.stat(path).catch(() => undefined)) !== undefined
+  // A link that leads nowhere is one, too.
+  const exists = async (path: string) => (await fs.lstat(path).catch(() => undefined)) !== undefined
   const isUsed = async (signs: (typeof SIGNS)[keyof typeof SIGNS]) => {
     const inProject = user ? [] : signs.project.map((sign) => join(root, sign))
     for (const path of [...inProject, join(home, signs.home)]) if (await exists(path)) return true

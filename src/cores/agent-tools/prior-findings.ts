@@ -12,6 +12,11 @@ const fixOf = (effect: FixEffect | null) => {
   return shown && { deployed_at: shown.deployed_at, text: shown.text, came_back_at: shown.came_back_at }
 }
 
+/** With the name of the table, which drizzle leaves out where a statement selects from one: of no other app, and no other organization. */
+const isOfFinding = sql.raw(
+  'p.org_id = findings.org_id and p.app_id = findings.app_id and p.fingerprint = findings.fingerprint',
+)
+
 export const priorFindings: ReadingTool<'prior_findings'> = async ({ db }, run) => {
   const found = await db
     .select({
@@ -23,12 +28,12 @@ export const priorFindings: ReadingTool<'prior_findings'> = async ({ db }, run) 
       state: findings.state,
       decision: sql<{ approved: boolean; note: string } | null>`(
         select json_build_object('approved', p.state <> 'denied', 'note', p.decision_note) from proposals p
-        where p.org_id = ${findings.orgId} and p.app_id = ${findings.appId} and p.fingerprint = ${findings.fingerprint}
+        where ${isOfFinding}
           and p.decision_note is not null
         order by p.id desc limit 1)`,
       fix: sql<FixEffect | null>`(
         select p.effect from proposals p
-        where p.org_id = ${findings.orgId} and p.app_id = ${findings.appId} and p.fingerprint = ${findings.fingerprint}
+        where ${isOfFinding}
           and p.state = 'deployed' and p.effect is not null
         order by p.id desc limit 1)`,
     })
