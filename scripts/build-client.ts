@@ -12,7 +12,7 @@ const NEEDED_BY_HELP =
 
 /** These load modules that most calls do not need: crypto, zlib; or would take the table of commands into the shared file. */
 const NEEDED_BY_FEW =
-  /\/(update-config|private-files|declared|web-page|login-endpoint|end-login|unpack-revision|read-tar)\.ts$|\/src\/(?:skills|cli\/load)\//
+  /\/(update-config|private-files|declared|web-page|login-endpoint|end-login|unpack-revision|read-tar)\.ts$|\/src\/(?:skills|cli\/load|cli\/source)\//
 
 const isForEveryCall = (id: string): boolean => !NEEDED_BY_HELP.test(id) && !NEEDED_BY_FEW.test(id)
 
