@@ -151,7 +151,7 @@ test('a scripted model records what its script says, on every app', async () => 
     let asked = 0
     return async (_name, _settings, request) => script(request, asked++)
   })
-  console.log(`scripted model (not counted as found), ${all.length} apps: tokens ${sum(all, 'tokens')}`)
+  print('scripted model (not counted as found)', all)
   expect([sum(all, 'missed'), sum(all, 'false')]).toEqual([0, 0])
 })
 

@@ -47,9 +47,11 @@ const turns =
 
 /** The file, and a line of the log. */
 function refsIn(request: ModelRequest): string[] {
-  const data = Object.fromEntries(heardBy(request).map(({ tool, data: shown }) => [tool, shown])) as {
-    read_file: { ref: string }
-    read_logs: { lines: { ref: string }[] }
-  }
-  return [data.read_file.ref, data.read_logs.lines[0]!.ref]
+  const heard = heardBy(request)
+  const file = heard.find(({ tool }) => tool === 'read_file')!.data as { ref: string }
+  // Some apps log no line as an error.
+  const [line] = heard
+    .filter(({ tool }) => tool === 'read_logs')
+    .flatMap(({ data }) => (data as { lines: { ref: string }[] }).lines)
+  return [file.ref, line!.ref]
 }
