@@ -219,11 +219,10 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
     await page.goto(`${base}/console/members`)
     await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
-    // The tabs Members and Groups, and what the list is filtered by.
+    // The tabs Members, Groups and SCIM, and what the list is filtered by.
     await page.keyboard.press('Tab')
     expect(await page.evaluate(() => document.activeElement?.textContent?.trim())).toBe('Members')
-    await page.keyboard.press('Tab')
-    await page.keyboard.press('Tab')
+    for (const _ of ['Groups', 'SCIM', 'search']) await page.keyboard.press('Tab')
     expect(await page.evaluate(() => document.activeElement?.getAttribute('name'))).toBe('search')
     await context.close()
   })

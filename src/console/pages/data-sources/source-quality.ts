@@ -4,7 +4,7 @@ import type * as z from 'zod'
 import { listEvals, setThreshold, type EvalChange } from '../../../contracts/evals.ts'
 import { button, card, notice } from '../../../pages/parts.ts'
 import { STRIP_HEIGHT, stripHeight, stripOfBars } from '../../../pages/strip.ts'
-import { emptyState, exactTime, stats, table } from '../../components.ts'
+import { copyable, emptyState, exactTime, stats, table } from '../../components.ts'
 import { createRoutes, requireRole, sessionOf, type PageContext } from '../../context.ts'
 import { actAndReturn } from '../../flash.ts'
 import { form, text } from '../../forms.ts'
@@ -20,6 +20,11 @@ export const sourceQualityRoutes = () =>
 type Listed = z.output<typeof listEvals.output>
 type Eval = Listed['evals'][number]
 
+const EXAMPLE = `- question: How many days of holiday do I have?
+  expect: [holidays.md#Paid leave]
+- question: Who repairs the elevator on the moon?
+  expect: []`
+
 /** As many bars as fit a phone. */
 const SHOWN = 40
 
@@ -34,16 +39,17 @@ async function showQuality(c: PageContext) {
 
 function evalsCard({ source_id }: Source, { evals, changes_since }: Listed) {
   const [newest] = evals
-  const command = html`<pre><code>svc datasource eval ${source_id} questions.yaml</code></pre>`
+  const command = copyable(
+    'eval',
+    `svc datasource eval ${source_id} questions.yaml`,
+    'Command that runs an eval',
+  )
   if (!newest) {
     return card(
       'Evals',
       html`${emptyState('No evals yet', 'Write questions down with the rows that answer them, and see how many are found.')}
         ${command}
-        <pre><code>- question: How many days of holiday do I have?
-  expect: [holidays.md#Paid leave]
-- question: Who repairs the elevator on the moon?
-  expect: []</code></pre>`,
+        ${copyable('questions', EXAMPLE, 'Example of questions.yaml')}`,
     )
   }
   return html`${
