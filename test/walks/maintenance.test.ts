@@ -263,7 +263,9 @@ describe('runs that people start', () => {
     })
     const { execution_id } = created
     const run = await claimNextRun(system)
-    expect(run).toMatchObject({ orgId: org.id, appId: app.id, executionId: execution_id, fence: 1 })
+    expect(run).toMatchObject({ orgId: org.id, appId: app.id, executionId: execution_id })
+    // Above it are the changes of the database's timeline, which another walk may have made.
+    expect(run!.fence % 1_000_000).toBe(1)
     expect(await by(showMaintenanceRun, { alias: app.alias, execution_id })).toMatchObject({
       status: 'running',
     })

@@ -117,9 +117,9 @@ async function answerOf(
   child.once('message', answer.resolve).once('error', lost).once('exit', exited)
   const [startedAt, before] = [performance.now(), usageOf(child)]
   const look = () => {
-    const [usage, wallUsedMs] = [usageOf(child), performance.now() - startedAt]
-    const usedMs = usage && before ? usage.cpuMs - before.cpuMs : wallUsedMs / CLOCK_PER_CPU
-    if (usedMs > cpuLimitMs || wallUsedMs > wallMs) answer.resolve('late')
+    const [usage, clockUsedMs] = [usageOf(child), performance.now() - startedAt]
+    const usedMs = usage && before ? usage.cpuMs - before.cpuMs : clockUsedMs / CLOCK_PER_CPU
+    if (usedMs > cpuLimitMs || clockUsedMs > wallMs) answer.resolve('late')
     else if (usage && usage.bytes > memoryMaxBytes) lost()
   }
   const looking = setInterval(look, LOOK_MS)

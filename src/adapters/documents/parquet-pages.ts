@@ -1,4 +1,4 @@
-/** What the pages of a Parquet file say of themselves, looked at before any is read: room is made for as many values as one says. */
+/** What the pages of a Parquet file say of themselves, looked at before any is read: memory is taken for as many values as one says. */
 import { parquetSchema, type FileMetaData, type PageHeader } from 'hyparquet'
 import { parquetHeader } from 'hyparquet/src/column.js'
 import { getMaxRepetitionLevel, getTreePath } from 'hyparquet/src/schema.js'
