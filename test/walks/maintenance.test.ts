@@ -265,7 +265,7 @@ describe('runs that people start', () => {
     const run = await claimNextRun(system)
     expect(run).toMatchObject({ orgId: org.id, appId: app.id, executionId: execution_id })
     // Above it are the changes of the database's timeline, which another walk may have made.
-    expect(run!.fence % 1_000_000).toBe(1)
+    expect(run.fence % 1_000_000).toBe(1)
     expect(await by(showMaintenanceRun, { alias: app.alias, execution_id })).toMatchObject({
       status: 'running',
     })
