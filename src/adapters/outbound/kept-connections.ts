@@ -5,14 +5,16 @@
  */
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
-import { connect as connectTls, TLSSocket } from 'node:tls'
+import { connect as connectTls, createSecureContext, TLSSocket, type SecureContext } from 'node:tls'
 import { pinnedTo } from './guard.ts'
 
-/** Idle for longer it is ended. */
+/** Idle for longer it is ended, where the receiver does not say how long it listens. */
 const IDLE_MS = 2_000
+/** And where it does. */
+const ANNOUNCED_IDLE_MS = 15_000
 /** Before the end that a receiver announces: a message and its own clock take their time. */
 const MARGIN_MS = 1_000
-/** Of all owners together: as many as messages leave within two seconds. */
+/** Of all owners together: the oldest gives way. */
 const IDLE_MAX = 1_000
 /** Then the certificate is verified anew. */
 const SESSION_MS = 5 * 60_000
@@ -35,21 +37,30 @@ export type KeptConnections = {
   close(): void
 }
 
-export function keptConnections({ ca }: { ca?: string | undefined } = {}): KeptConnections {
+type Options = {
+  readonly ca?: string | undefined
+  /** For tests. */
+  readonly idleMax?: number
+}
+
+export function keptConnections({ ca, idleMax = IDLE_MAX }: Options = {}): KeptConnections {
   const idle = new Map<string, IdleConnection[]>()
   const sessions = createMemory<Buffer>(SESSION_MS)
   const closingMs = createMemory<number>(SEEN_CLOSING_MS)
-  let idleCount = 0
+  /** All of them, the oldest first. */
+  const byAge = new Set<IdleConnection>()
+  // One for all connections: making it takes as long as a good part of a handshake.
+  let context: SecureContext | undefined
+  const secureContext = () => (context ??= createSecureContext(ca === undefined ? {} : { ca }))
 
   const maxIdleMs = ({ origin }: ConnectionKey): number =>
-    Math.min(IDLE_MS, (closingMs.get(origin) ?? Number.POSITIVE_INFINITY) / 2)
+    Math.min(ANNOUNCED_IDLE_MS, (closingMs.get(origin) ?? Number.POSITIVE_INFINITY) / 2)
   const seenClosing = ({ origin }: ConnectionKey, ms: number): void =>
     closingMs.set(origin, Math.min(ms, closingMs.get(origin) ?? ms))
 
   function forget(key: ConnectionKey, one: IdleConnection): void {
-    const list = idle.get(nameOf(key))?.filter((other) => other !== one) ?? []
-    if (list.length === (idle.get(nameOf(key))?.length ?? 0)) return
-    idleCount--
+    if (!byAge.delete(one)) return
+    const list = idle.get(nameOf(key))!.filter((other) => other !== one)
     if (list.length === 0) idle.delete(nameOf(key))
     else idle.set(nameOf(key), list)
   }
@@ -65,7 +76,8 @@ export function keptConnections({ ca }: { ca?: string | undefined } = {}): KeptC
         // Two, because the first may end the turn that is under way: in between everything that has arrived is read, and
         // with it a close that was on its way already.
         if (isAllowed) for (const _ of [1, 2]) await turn()
-        if (isAllowed && one.isAlive() && one.idleMs() < maxIdleMs(key)) return one.release()
+        if (isAllowed && one.isAlive() && one.idleMs() < Math.min(one.maxMs, maxIdleMs(key)))
+          return one.release()
         one.end()
       }
     },
@@ -83,7 +95,7 @@ export function keptConnections({ ca }: { ca?: string | undefined } = {}): KeptC
         ALPNProtocols: ['http/1.1'],
         // Whatever NODE_TLS_REJECT_UNAUTHORIZED says.
         rejectUnauthorized: true,
-        ...(ca !== undefined && { ca }),
+        secureContext: secureContext(),
         ...(session && { session }),
       })
       if (key) {
@@ -95,17 +107,18 @@ export function keptConnections({ ca }: { ca?: string | undefined } = {}): KeptC
       return socket.on('error', () => {})
     },
     keep(key, socket, keepAlive) {
-      const ms = Math.min(maxIdleMs(key), timeoutOf(keepAlive) - MARGIN_MS)
-      if (ms <= 0 || idleCount >= IDLE_MAX || !isOpen(socket)) return void socket.destroy()
+      const ms = Math.min(maxIdleMs(key), announcedMs(keepAlive) ?? IDLE_MS)
+      if (ms <= 0 || !isOpen(socket)) return void socket.destroy()
+      if (byAge.size >= idleMax) byAge.values().next().value!.end()
       const one = watchIdle(socket, ms, {
         onEnd: () => forget(key, one),
         onClosedByReceiver: (idleMs) => seenClosing(key, idleMs),
       })
       idle.set(nameOf(key), [...(idle.get(nameOf(key)) ?? []), one])
-      idleCount++
+      byAge.add(one)
     },
     close() {
-      for (const one of [...idle.values()].flat()) one.end()
+      for (const one of [...byAge]) one.end()
     },
   }
 }
@@ -120,6 +133,7 @@ const isOpen = (socket: Socket): boolean =>
 
 type IdleConnection = {
   readonly socket: Socket
+  readonly maxMs: number
   idleMs(): number
   isAlive(): boolean
   end(): void
@@ -156,13 +170,13 @@ function watchIdle(
   const timer = setTimeout(end, ms).unref()
   for (const event of UNEXPECTED) socket.on(event, closedByReceiver)
   socket.resume().unref()
-  return { socket, idleMs, isAlive: () => isAlive && isOpen(socket), end, release }
+  return { socket, maxMs: ms, idleMs, isAlive: () => isAlive && isOpen(socket), end, release }
 }
 
-/** In milliseconds; without the header, as long as one likes. */
-function timeoutOf(keepAlive: string | undefined): number {
+/** How long the receiver says that it listens, less the margin, in milliseconds. */
+function announcedMs(keepAlive: string | undefined): number | undefined {
   const seconds = /(?:^|[\s,;])timeout\s*=\s*"?(\d{1,9})/i.exec(keepAlive ?? '')?.[1]
-  return seconds === undefined ? Number.POSITIVE_INFINITY : Number(seconds) * 1000
+  return seconds === undefined ? undefined : Number(seconds) * 1000 - MARGIN_MS
 }
 
 /** One spelling for one address. */
