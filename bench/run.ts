@@ -16,6 +16,7 @@ import { memory } from './memory.ts'
 import { notifications } from './notifications.ts'
 import { question } from './question.ts'
 import { questionMemory } from './question-memory.ts'
+import { questions } from './questions.ts'
 import { recall } from './recall.ts'
 import { replicas } from './replicas.ts'
 import { rest } from './rest.ts'
@@ -45,6 +46,7 @@ const BENCHES: Record<string, () => Promise<string[]>> = {
   documents,
   'row-access': rowAccess,
   question,
+  questions,
   'question-memory': questionMemory,
   recall,
   scifact,

@@ -34,6 +34,7 @@ export const PROCESSES: Says = {
   'cold-start': [/^ {2}ratio +\S+x/m, /^ {2}first start +\S+ s of CPU/m],
   memory: [/^ {2}ratio +\S+x/m, /^ {2}two databases and the model +\d+ MiB/m],
   embeddings: [/^ {2}12 tokens: .* \S+x \(target 3:/m, /^ {2}a further thread: .* \S+x/m],
+  questions: [/^ {2}ratio +\S+x questions\/s/m],
   rest: [/^ {2}svc, listening +\S+ ms a second/m, /^ {2}svc, polling +\S+ ms a second/m],
   'question-memory': [/^ {2}slope +\S+ MiB/m],
 }
