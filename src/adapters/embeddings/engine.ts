@@ -37,7 +37,7 @@ export function createEngine(model: ModelFolder, weights: Weights, thread = 0): 
       const isFirst = from === 0
       const [source, panels] = [a + from * 4, at + from * count * (numbers === 'int16' ? 2 : 4)]
       const rest = [c, count * 4, n, count, block, isFirst ? bias : 0, isFirst ? 0 : 1] as const
-      if (numbers === 'float') run.multiply(source, rows * 4, panels, ...rest)
+      if (numbers === 'float') run.multiplyWide(source, rows * 4, panels, ...rest)
       else {
         run.toInt16(source, rows * 4, integers, block * 2, scales, n, block)
         run.multiplyInt16(integers, block * 2, scales, panels, columns + (from / block) * count * 4, ...rest)
