@@ -8,6 +8,7 @@ import { MISSING } from '../src/contracts/problems.ts'
 import { sha256 } from '../src/trust/keyed-hash.ts'
 import { textFits } from './answer-size.ts'
 import type { McpPrincipal } from './authenticate.ts'
+import { CardAnswer } from './card-answer.ts'
 import { missingScopes } from './choose-tools.ts'
 import type { ClientAbilities } from './client-abilities.ts'
 import { errorText } from './error-text.ts'
@@ -108,6 +109,10 @@ function succeeded(tool: Tool, answer: object): Outcome {
     // The SDK passes them on as they are, and has no type that is both.
     const result = answer.result as unknown as CallToolResult
     return { text: JSON.stringify(result), result }
+  }
+  if (answer instanceof CardAnswer) {
+    const { text, result } = succeeded(tool, answer.answer)
+    return { text, result: { ...result, _meta: { ...result._meta, ...answer.shown } } }
   }
   // Every tool limits its own answer; this catches one that does not.
   const text = JSON.stringify(answer)

@@ -8,6 +8,8 @@ export const LINK = 'link'
 
 export type ClientAbilities = {
   readonly hasTasks: boolean
+  /** Whether it draws chat cards. */
+  readonly drawsCards: boolean
   /** Whether it can ask its user to open a link (elicitation in URL mode). */
   readonly opensLinks: boolean
   /** What its user did with the link of an earlier answer to this call; `accept` is no more than opening it. */

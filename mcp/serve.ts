@@ -12,6 +12,8 @@ import * as z from 'zod'
 import { BODY_MAX_BYTES } from '../src/contracts/limits.ts'
 import { TASKS_EXTENSION } from './client-abilities.ts'
 import { callTool, readToolCall, report, toolCallsIn, traceparentIn } from './call-tool.ts'
+import { CARDS_EXTENSION } from './chat-card.ts'
+import { registerChatCards } from './chat-cards.ts'
 import { missingScopes } from './choose-tools.ts'
 import { COMPLETED_PROMPTS, completeArgument } from './complete-argument.ts'
 import { instructionsFor } from './instructions.ts'
@@ -90,7 +92,7 @@ function serverFor(context: RequestContext): McpServer {
   const hasSkills = resource === 'platform'
   const prompts = PROMPTS.filter(({ tool }) => choice.listed.some(({ name }) => name === tool))
   const hasTasks = choice.listed.some(({ name }) => name === 'maintenance_run')
-  const extensions = hasTasks ? [...authExtensions, TASKS_EXTENSION] : authExtensions
+  const extensions = [...authExtensions, CARDS_EXTENSION, ...(hasTasks ? [TASKS_EXTENSION] : [])]
   const hasCompletion = prompts.some(({ name }) => COMPLETED_PROMPTS.includes(name))
   const server = new McpServer(
     { ...SERVER_INFO[resource], version },
@@ -102,8 +104,8 @@ function serverFor(context: RequestContext): McpServer {
         tools: { listChanged: false },
         ...(prompts.length > 0 && { prompts: { listChanged: false } }),
         ...(hasCompletion && { completions: {} }),
-        ...(hasSkills && { resources: { listChanged: false } }),
-        ...(extensions.length > 0 && { extensions: Object.fromEntries(extensions.map((one) => [one, {}])) }),
+        resources: { listChanged: false },
+        extensions: Object.fromEntries(extensions.map((one) => [one, {}])),
       },
       cacheHints: { 'tools/list': CACHED, 'prompts/list': CACHED, 'server/discover': CACHED },
     },
@@ -127,6 +129,7 @@ function serverFor(context: RequestContext): McpServer {
       completeArgument(context, params, mcpReq.signal),
     )
   }
+  registerChatCards(server, context)
   if (hasSkills) registerSkills(server, skills)
   return server
 }

@@ -93,11 +93,13 @@ describe('the entry of svc', () => {
   })
 })
 
-test('resources contain the entries but not the references', async () => {
+test('resources contain the entries but not the references, after the chat cards', async () => {
   const { result } = await ask('of 2026', 'resources/list')
-  expect((result!['resources'] as { uri: string }[]).map(({ uri }) => uri)).toEqual(
-    skills.map(({ id }) => `skill://${id}/SKILL.md`),
-  )
+  expect((result!['resources'] as { uri: string }[]).map(({ uri }) => uri)).toEqual([
+    'ui://svc/proposal',
+    'ui://svc/answer',
+    ...skills.map(({ id }) => `skill://${id}/SKILL.md`),
+  ])
 })
 
 test('skills are offered at /platform and not at /notifications', async () => {
@@ -107,7 +109,7 @@ test('skills are offered at /platform and not at /notifications', async () => {
     const { result } = await replyOf(
       await send(system, `/${resource}`, 'of 2026', 'server/discover', { token }),
     )
-    return result?.['capabilities'] as { extensions?: object; resources?: object }
+    return result?.['capabilities'] as { extensions?: object }
   }
   expect(await capabilities('platform')).toMatchObject({
     resources: { listChanged: false },
@@ -115,7 +117,6 @@ test('skills are offered at /platform and not at /notifications', async () => {
   })
   const others = await capabilities('notifications')
   expect(others.extensions).not.toHaveProperty([EXTENSION])
-  expect(others.resources).toBeUndefined()
 })
 
 test('reading a skill calls no gateway, uses no quota, and still needs a live token', async () => {

@@ -6,6 +6,8 @@ import type { Operation } from '../src/contracts/operation.ts'
 import { atLeast, RoleName, type Role } from '../src/contracts/roles.ts'
 import { SCOPE_NAMES, type Resource, type Scope } from '../src/contracts/scopes.ts'
 import type { McpPrincipal } from './authenticate.ts'
+import type { CardAnswer } from './card-answer.ts'
+import { cardUri, type ChatCard } from './chat-card.ts'
 import type { ClientAbilities } from './client-abilities.ts'
 import type { ProtocolAnswer } from './protocol-answer.ts'
 
@@ -50,7 +52,9 @@ type ToolDefinition<Input extends z.ZodObject> = {
   isUntrusted?: boolean
   /** The answer to NOT_FOUND: the same for what does not exist and what is hidden. */
   notFoundText?: string
-  run(input: z.output<Input>, context: ToolContext): Promise<object | ProtocolAnswer>
+  /** What a chat may draw its answer with. The answer is the same for chats that draw nothing. */
+  card?: ChatCard
+  run(input: z.output<Input>, context: ToolContext): Promise<object | ProtocolAnswer | CardAnswer>
 }
 
 export type Tool = Omit<ToolDefinition<z.ZodObject>, 'run' | 'minimumRole'> & {
@@ -60,11 +64,11 @@ export type Tool = Omit<ToolDefinition<z.ZodObject>, 'run' | 'minimumRole'> & {
   isReadOnly: boolean
   /** Its entry in `tools/list`, built once: servers are created for every request. */
   listed: ListedTool
-  run(input: unknown, context: ToolContext): Promise<object | ProtocolAnswer>
+  run(input: unknown, context: ToolContext): Promise<object | ProtocolAnswer | CardAnswer>
 }
 
 export function tool<Input extends z.ZodObject>(definition: ToolDefinition<Input>): Tool {
-  const { name, title, description, operations, input, output } = definition
+  const { name, title, description, operations, input, output, card } = definition
   const isReadOnly = operations.every(({ readOnly }) => readOnly)
   // Without a title of their own, which every conversation would pay for twice.
   const annotations = {
@@ -87,6 +91,9 @@ export function tool<Input extends z.ZodObject>(definition: ToolDefinition<Input
       inputSchema: publishedSchema(input),
       ...(output ? { outputSchema: output } : {}),
       annotations,
+      ...(card && { _meta: { ui: { resourceUri: cardUri(card) } } }),
+      // SEP-1865: a host refuses to call it for a card, whatever that card is.
+      ...(definition.isDestructive && { _meta: { ui: { visibility: ['model'] } } }),
     },
     run: (given, context) => definition.run(given as z.output<Input>, context),
   }
@@ -110,6 +117,7 @@ function publishedSchema(input: z.ZodObject): ListedTool['inputSchema'] {
       // Names in a JSON object are always strings.
       delete jsonSchema.propertyNames
       // Checked all the same. No model counts characters, and whoever is over a limit is told so.
+      delete jsonSchema.minLength
       delete jsonSchema.maxLength
       delete jsonSchema.maxItems
     },

@@ -9,6 +9,7 @@ export type Third = 1 | 2 | 3
 /** About how many seconds each takes on two cores. The three thirds follow from these numbers alone. */
 export const SECONDS: Readonly<Record<string, number>> = {
   'test/browser/agents.test.ts': 20,
+  'test/browser/chat-cards.test.ts': 40,
   'test/browser/cli-login.test.ts': 20,
   'test/browser/consent.test.ts': 20,
   'test/browser/console.test.ts': 240,

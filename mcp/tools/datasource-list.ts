@@ -11,7 +11,7 @@ export const datasourceList = tool({
   title: 'List data sources',
   description:
     'List the data sources you can query, with filterable columns and search targets. ' +
-    'Call this before using filters in datasource_query.',
+    'Call it before filtering.',
   operations: [listAskableDataSources],
   input: z.strictObject({ cursor: z.string().max(1_000).optional() }),
   run({ cursor }, { call, narrowing: { sources } }) {

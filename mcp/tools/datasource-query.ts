@@ -11,12 +11,12 @@ export const datasourceQuery = tool({
   resource: 'platform',
   title: 'Query a data source',
   description:
-    'Semantic search in one data source. Filters on filterable columns must all match; ' +
+    'Semantic search in one data source. Filters must all match; ' +
     'an array matches any of its values, a range compares numbers, dates (2026-03-01) and texts.',
   operations: [queryDataSource],
   input: z.strictObject({
-    source_id: hidePattern(source_id).describe('An id from datasource_list, like db_orders.'),
-    query: query.describe('The question.'),
+    source_id: hidePattern(source_id).describe('From datasource_list, like db_orders.'),
+    query,
     // Written out as a schema it would cost a model more than these words do.
     filters: z
       .record(z.string(), z.unknown())
@@ -26,11 +26,12 @@ export const datasourceQuery = tool({
           context.addIssue({ code: 'custom', message, path })
         }
       })
-      .describe('Column to value, to an array of values, or to a range like {"gte": 10, "lt": 20}.'),
+      .describe('Filterable column to value, array or range like {"gte": 10, "lt": 20}.'),
     top_k,
     target: target.describe('Label of one search target.'),
   }),
   isUntrusted: true,
+  card: 'answer',
   notFoundText: 'No such data source. Call datasource_list.',
   async run(question, { call, narrowing: { sources } }) {
     // A source that the URL leaves out answers exactly like one that does not exist.

@@ -13,11 +13,11 @@ export const fetchHit = tool({
   resource: 'platform',
   title: 'Fetch a search result',
   description:
-    'Return the full row for an id from search or a _handle from datasource_query; of a passage also its neighbors.',
+    'The full row for an id from search or a _handle from datasource_query; of a passage also its neighbors.',
   operations: [fetchSearchResult],
   input: z.strictObject({
     id: fetchSearchResult.input.shape.id.describe('An id exactly as returned.'),
-    document: fetchSearchResult.input.shape.document.describe('The document of a passage.'),
+    document: fetchSearchResult.input.shape.document.describe('Its whole document.'),
   }),
   output: {
     type: 'object',

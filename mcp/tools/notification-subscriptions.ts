@@ -12,8 +12,8 @@ export const notificationSubscriptions = tool({
   resource: 'notifications',
   title: 'List followed apps',
   description:
-    'List the apps you follow, with categories, frequency and the last delivery outcome and reason. ' +
-    'With all, also the apps you could follow.',
+    'List the apps you follow: categories, frequency, last delivery outcome and reason. ' +
+    'With all, also those you could follow.',
   operations: [listFollows],
   input: z.strictObject({
     all: z.boolean().default(false),

@@ -9,7 +9,7 @@ export const notificationsAck = tool({
   name: 'notifications_ack',
   resource: 'notifications',
   title: 'Mark a notification read',
-  description: 'Mark one notification read, for you only. Safe to repeat.',
+  description: 'Mark one notification read for you.',
   operations: [acknowledgeNotification],
   input: z.strictObject({ id: z.string().max(60).describe('An id from notifications_list.') }),
   notFoundText: 'No such notification. Call notifications_list.',

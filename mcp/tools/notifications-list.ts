@@ -12,9 +12,7 @@ export const notificationsList = tool({
   name: 'notifications_list',
   resource: 'notifications',
   title: 'List my notifications',
-  description:
-    'List your notifications, newest first, unread by default. ' +
-    'Use when the user asks what happened, what needs attention or what to do next.',
+  description: 'Your notifications: what happened, what needs attention. Newest first, unread by default.',
   operations: [listNotifications],
   input: z.strictObject({
     state,
@@ -24,6 +22,7 @@ export const notificationsList = tool({
     cursor: z.string().max(1_000).optional(),
   }),
   isUntrusted: true,
+  card: 'inbox',
   run({ limit: requested, ...filters }, { call }) {
     let unread_count = 0
     return fitPage(

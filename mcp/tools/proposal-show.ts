@@ -3,9 +3,11 @@ import * as z from 'zod'
 import { appAlias } from '../../src/contracts/apps.ts'
 import { notFound, ServiceError } from '../../src/contracts/errors.ts'
 import { idPattern } from '../../src/contracts/ids.ts'
-import { PAGE_DEFAULT } from '../../src/contracts/limits.ts'
+import { ANSWER_MAX_BYTES, PAGE_DEFAULT } from '../../src/contracts/limits.ts'
+import { showRunEvidence } from '../../src/contracts/maintenance.ts'
 import { showProposal, listProposalQueue, listProposals } from '../../src/contracts/proposals.ts'
 import { fitPage, fitPart, fits, truncate } from '../answer-size.ts'
+import { CardAnswer } from '../card-answer.ts'
 import { hidePattern, tool, type ToolContext } from '../tool.ts'
 import { proposalLine, type ProposalDetails } from './proposals.ts'
 
@@ -20,14 +22,15 @@ export const proposalShow = tool({
   resource: 'platform',
   title: 'Show proposals',
   description:
-    'One proposal with its diff, diff_sha256 and what you may decide. Without proposal_id, those of an app; without app, all that wait for somebody.',
-  operations: [showProposal, listProposals, listProposalQueue],
+    'One proposal with its diff, diff_sha256 and what you may decide. Without proposal_id, those of an app; without app, all that wait.',
+  operations: [showProposal, listProposals, listProposalQueue, showRunEvidence],
   input: z.strictObject({
     app: hidePattern(appAlias.alias).optional(),
     proposal_id: z.string().max(60).optional(),
     cursor: z.string().max(1_000).optional(),
   }),
   isUntrusted: true,
+  card: 'proposal',
   notFoundText: 'No such app or proposal. Call proposal_show without proposal_id.',
   async run({ app, proposal_id, cursor }, context) {
     if (proposal_id === undefined) return listThem(context, app, cursor)
@@ -35,9 +38,35 @@ export const proposalShow = tool({
     // An invalid id is answered like an unknown one.
     if (!idPattern('pr').test(proposal_id)) throw notFound()
     const proposal = await context.call(showProposal, { alias: app, proposal_id })
-    return showDiffFrom(context, proposal, offsetIn(cursor))
+    const offset = offsetIn(cursor)
+    const answer = showDiffFrom(context, proposal, offset)
+    if (offset > 0 || !context.client.drawsCards) return answer
+    return new CardAnswer(answer, { 'svc/evidence': await evidenceLines(context, proposal) })
   },
 })
+
+/** On a card, beside the diff. The rest is on the page. */
+const EVIDENCE_READ = 6
+const EVIDENCE_LINES = 40
+
+/** The exact lines, of what may be read and is still there. */
+async function evidenceLines({ call }: ToolContext, { app, execution_id, evidence }: ProposalDetails) {
+  const read = await Promise.all(
+    evidence.slice(0, EVIDENCE_READ).map(async ({ ref }) => {
+      if (ref === null) return []
+      const { text } = await call(showRunEvidence, { alias: app, execution_id, ref }).catch(noText)
+      return text === null ? [] : [{ ref, text: text.split('\n', EVIDENCE_LINES).join('\n') }]
+    }),
+  )
+  let bytes = 0
+  return read.flat().filter(({ text }) => (bytes += Buffer.byteLength(text)) <= ANSWER_MAX_BYTES)
+}
+
+/** A card without these lines is a card. */
+function noText(error: unknown) {
+  if (error instanceof ServiceError) return { text: null }
+  throw error
+}
 
 function listThem({ call, principal, appUrl }: ToolContext, alias: string | undefined, cursor?: string) {
   return fitPage(

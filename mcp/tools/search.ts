@@ -18,8 +18,8 @@ export const search = tool({
   resource: 'platform',
   title: 'Search data sources',
   description:
-    'Semantic search across every data source you can query. Returns ids to pass to fetch. ' +
-    'Use datasource_query if you know the source or need filters.',
+    'Semantic search across every data source you can query. Returns ids for fetch. ' +
+    'Use datasource_query for one source or filters.',
   operations: [searchDataSources, listAskableDataSources],
   input: z.strictObject({
     query: searchDataSources.input.shape.query.describe('The question in plain words.'),
@@ -39,6 +39,7 @@ export const search = tool({
     required: ['results'],
   },
   isUntrusted: true,
+  card: 'answer',
   notFoundText: 'No such data source. Call datasource_list.',
   async run({ query }, context) {
     const sources = await sourcesOf(context)

@@ -8,7 +8,7 @@ export const whoami = tool({
   resource: 'platform',
   title: 'Who am I',
   description:
-    'Show your user, organization, role, granted scopes and remaining quota, and which tools are hidden and why.',
+    'Show your user, organization, role, scopes and remaining quota, and which tools are hidden and why.',
   operations: [showQuota],
   input: z.strictObject({}),
   async run(_nothing, { call, principal, narrowing, hidden }) {

@@ -1,7 +1,7 @@
 /** A real browser for the tests that need one, where the machine has one. */
 import { createRequire } from 'node:module'
 import { readFileSync } from 'node:fs'
-import { chromium, type Browser, type Page } from 'playwright-core'
+import { chromium, type Browser, type Frame, type Page } from 'playwright-core'
 import { findChromium } from '../find-chromium.ts'
 
 export function openBrowser(): Promise<Browser> {
@@ -20,9 +20,9 @@ const END_ANIMATIONS = `for (const one of document.getAnimations()) {
   try { one.finish() } catch { one.cancel() }
 }`
 
-/** What axe finds wrong, one line each. It enters through the debugger, past the page's own CSP. */
-export async function axeFindings(page: Page): Promise<string[]> {
-  const debug = await page.context().newCDPSession(page)
+/** What axe finds wrong, one line each, in the page or in one of its frames. It enters through the debugger, past the page's own CSP. */
+export async function axeFindings(page: Page, frame?: Frame): Promise<string[]> {
+  const debug = await page.context().newCDPSession(frame ?? page)
   try {
     await debug.send('Runtime.evaluate', { expression: AXE })
     await debug.send('Runtime.evaluate', { expression: END_ANIMATIONS })
