@@ -122,6 +122,7 @@ export const OPERATION_CALLS: Readonly<Record<string, OperationCall>> = {
   'groups remove': { operation: 'removeGroup', confirm: 'This removes {group_id}. Whoever is in it loses its rows on their next call.', done: 'Removed {group_id}' },
   'groups members add': { operation: 'addGroupMember', table: { MEMBER: 'id', KIND: 'kind', NAME: 'name', EMAIL: 'email', ADDED: 'added_at' } },
   'groups members take-out': { operation: 'removeGroupMember', done: 'Took {member_id} out of {group_id}' },
+  'apps incident': { operation: 'showIncident', rows: 'timeline', table: { TIME: 'at', WHAT: 'text', BY: 'by', ID: 'id' }, notes: ['{title}', { if: 'proposal', text: 'Proposed: svc apps proposals show {alias} {proposal.id} --diff' }] },
   'apps remote show': { operation: 'showAppRemote', fields: { host: 'remote.host|\'none\'', 'url?': 'remote.url', 'public?': 'remote.is_public', 'needless rights?': 'remote.excess.text', 'trouble?': 'remote.trouble', 'webhook?': 'remote.webhook_url', 'set by?': 'remote.set_by', 'set at?': 'remote.set_at' } },
   'apps remote set': { operation: 'setAppRemote', fields: { host: 'host', url: 'url', public: 'is_public', 'needless rights?': 'excess.text', 'trouble?': 'trouble', webhook: 'webhook_url', 'webhook secret': 'webhook_secret', 'set by': 'set_by', set_at: 'set_at' } },
   'apps remote remove': { operation: 'removeAppRemote', confirm: 'This removes the remote of {alias}. Open pull requests are not watched any more.', done: 'Removed the remote of {alias}' },

@@ -242,6 +242,7 @@ export const REQUESTS = {
   removeGroup: ['DELETE', '/api/v1/groups/{group_id}'],
   addGroupMember: ['PUT', '/api/v1/groups/{group_id}/members/{member_id}'],
   removeGroupMember: ['DELETE', '/api/v1/groups/{group_id}/members/{member_id}'],
+  showIncident: ['GET', '/api/deploy/apps/{alias}/incidents/{incident_id}'],
   showAppRemote: ['GET', '/api/deploy/apps/{alias}/remote'],
   setAppRemote: ['PUT', '/api/deploy/apps/{alias}/remote'],
   removeAppRemote: ['DELETE', '/api/deploy/apps/{alias}/remote'],

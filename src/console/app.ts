@@ -49,6 +49,7 @@ import { providerPeopleRoutes } from './pages/identity-provider/provider-people.
 import { providerRefusalRoutes } from './pages/identity-provider/provider-refusals.ts'
 import { providerRuleRoutes } from './pages/identity-provider/provider-rules.ts'
 import { inboxRoutes } from './pages/inbox/inbox.ts'
+import { incidentRoutes } from './pages/incidents/incident.ts'
 import { integrationRoutes } from './pages/integrations/integration.ts'
 import { integrationListRoutes } from './pages/integrations/integrations.ts'
 import { appMaintenanceRoutes } from './pages/maintenance/app-maintenance.ts'
@@ -121,6 +122,7 @@ const ROUTES = [
   appMaintenanceRoutes,
   runRoutes,
   findingRoutes,
+  incidentRoutes,
   proposalRoutes,
   changeQueueRoutes,
   organizationMaintenanceRoutes,

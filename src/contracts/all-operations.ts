@@ -17,6 +17,7 @@ import * as grants from './grants.ts'
 import * as groups from './groups.ts'
 import * as identityProvider from './identity-provider.ts'
 import * as inbox from './inbox.ts'
+import * as incidents from './incidents.ts'
 import * as installation from './installation.ts'
 import * as integrations from './integrations.ts'
 import * as loads from './loads.ts'
@@ -290,6 +291,7 @@ export const OPERATIONS = [
   groups.removeGroup,
   groups.addGroupMember,
   groups.removeGroupMember,
+  incidents.showIncident,
   messageQueue.showMessageQueue,
   remotes.showAppRemote,
   remotes.setAppRemote,

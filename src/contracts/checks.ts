@@ -185,7 +185,7 @@ const settings = fields(
   },
 )
 
-const Check = z.object({
+export const Check = z.object({
   id: z.string(),
   ...settings,
   state: z

@@ -10,7 +10,7 @@ import { countedPageInput, countedPageOutput } from './paging.ts'
 
 const Code = z.enum(Object.keys(DEPLOYMENT_CODES) as [DeploymentCode, ...DeploymentCode[]])
 
-const Deployment = z.object({
+export const Deployment = z.object({
   id: z.string(),
   revision_id: z.string(),
   state: z.enum(DEPLOYMENT_STATES),

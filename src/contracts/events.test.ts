@@ -46,7 +46,7 @@ describe.each(EVENT_TYPES)('%s', (type) => {
 
 test.each([
   ['deploy.failed', 'apps/{app}/deployments/{deployment_id}'],
-  ['application.check.failed', 'apps/{app}/checks/{check_id}'],
+  ['application.check.failed', 'apps/{app}/incidents/{check_id}'],
   ['application.check.error', 'apps/{app}/checks/{check_id}'],
   ['application.check.indeterminate', 'apps/{app}/checks/{check_id}'],
   ['application.check.recovered', 'apps/{app}/checks/{check_id}'],

@@ -88,7 +88,7 @@ export const EVENTS = {
     toldToActor: true,
     status: { is: 'failed' },
     summary: 'a check failed',
-    page: 'apps/{app}/checks/{check_id}',
+    page: 'apps/{app}/incidents/{check_id}',
   }),
   'application.check.error': event({
     when: 'A check could not be run because of an error',

@@ -17,7 +17,7 @@ const Level = z.enum(LOG_LEVELS)
 /** Logs are readable from developer, or by whoever builds or maintains the app. */
 const logs = { service: 'deploy-api', access: 'viewer', errors: ['NOT_FOUND'] } as const
 
-const LogLine = z.object({
+export const LogLine = z.object({
   id: z.string(),
   at: Time,
   level: Level,

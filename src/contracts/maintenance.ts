@@ -159,7 +159,7 @@ const Evidence = z.object({
   pinned: z.boolean().describe('Cited, and therefore kept.'),
 })
 
-const Finding = z.object({
+export const Finding = z.object({
   id: z.string(),
   app: z.string().describe('Its alias.'),
   fingerprint: z.string(),

@@ -60,7 +60,7 @@ const Decision = z.object({
 
 const hidden = 'null if you may not read source and logs.'
 
-const Proposal = z.object({
+export const Proposal = z.object({
   id: z.string(),
   app: z.string().describe('Its alias.'),
   state: z.enum(PROPOSAL_STATES),

@@ -31,6 +31,7 @@ import { showDeployment } from '../cores/deployments/show-deployment.ts'
 import { listFindings } from '../cores/findings/list-findings.ts'
 import { showFinding } from '../cores/findings/show-finding.ts'
 import { showRunEvidence } from '../cores/findings/show-run-evidence.ts'
+import { showIncident } from '../cores/incidents/show-incident.ts'
 import { exportLogs } from '../cores/logs/export-logs.ts'
 import { listLogGroups } from '../cores/logs/list-log-groups.ts'
 import { listLogs } from '../cores/logs/list-logs.ts'
@@ -170,6 +171,7 @@ export const VERBS = {
   denyProposal,
   retryProposal,
   sendAppEvent,
+  showIncident,
   showAppRemote,
   setAppRemote,
   removeAppRemote,

@@ -1,6 +1,9 @@
 /** Rows about what an app has for the table of every command and every exit code. */
 import type { Call } from '../../src/client/http-client.ts'
 import { createAppToken } from '../../src/contracts/app-tokens.ts'
+import { LOG_LEVELS } from '../../src/contracts/log-levels.ts'
+import { groupId } from '../../src/cores/logs/line-ids.ts'
+import { keyOf } from '../../src/cores/logs/prepare-lines.ts'
 import type { Row } from './notification-rows.ts'
 
 /** On the app that `makeNotifications` makes. */
@@ -9,6 +12,8 @@ export async function makeAppThings(make: Call): Promise<Record<string, string>>
   return { apptoken: id }
 }
 
+/** A group is known by the level and the template of its lines, in every app. */
+const DECLINED = groupId(keyOf(LOG_LEVELS.indexOf('error'), 'card declined'))
 const NO_BINDING = 'wlb_0mwhkcyh5nlh1pqqssy5gj19q'
 const NO_TOKEN = 'apt_0mwhkcyh5nlh1pqqssy5gj19q'
 
@@ -104,6 +109,12 @@ export const APP_ROWS: Row[] = [
   ['apps logs groups nothing', 4, /svc apps list/],
   ['apps logs groups shop --context ro', 3, /error: /],
   ['apps logs shop --context ro', 3, /error: /],
+  [`apps incident shop ${DECLINED}`, 0, /^TIME +WHAT +BY +ID\n20\S+ +First logged[^]*\ncard declined\n$/],
+  [`apps incident shop ${DECLINED} --json`, 0, /"suggested_check": \{\s*"name": "card declined"/],
+  [`apps incident nothing ${DECLINED}`, 4, /svc apps/],
+  ['apps incident shop lgr_0mwhkcyh5nlh1pqqssy5gj19q', 4, /svc apps logs groups/],
+  ['apps incident shop', 5, /requires <incident_id>/],
+  [`apps incident shop ${DECLINED} --context scoped`, 3, /scopes of this token/],
   [
     'apps events send shop app.shop.order_failed --subject order-1 --text "The card was declined"',
     0,
@@ -126,6 +137,7 @@ export const APP_LINES = [
   'apps events send shop app.shop.order_failed --subject order-1',
   'apps logs shop',
   'apps logs groups shop',
+  `apps incident shop ${DECLINED}`,
   'apps logs push shop',
   'apps remote show shop',
   'apps remote set shop --host gitea --url https://10.0.0.1/a/b --token x',

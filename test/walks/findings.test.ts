@@ -9,7 +9,15 @@ import {
   updateMaintenanceSettings,
 } from '../../src/contracts/maintenance.ts'
 import { approveProposal, denyProposal, showProposal, listProposals } from '../../src/contracts/proposals.ts'
-import { claimDeployment, finishDeployment } from '../../src/contracts/deployments.ts'
+import { createCheck } from '../../src/contracts/checks.ts'
+import {
+  claimDeployment,
+  createDeployment,
+  finishDeployment,
+  rollBackDeployment,
+} from '../../src/contracts/deployments.ts'
+import { showIncident } from '../../src/contracts/incidents.ts'
+import { listLogGroups, pushLogs } from '../../src/contracts/logs.ts'
 import { pushRevision } from '../../src/contracts/revisions.ts'
 import { concludeRun } from '../../src/cores/agent-tools/index.ts'
 import { readConclusion } from '../../src/cores/findings/index.ts'
@@ -351,4 +359,143 @@ test('two checks that fail are two findings, and each is known by its check', as
   expect(front).not.toBe(back)
   expect(await night(failed('back', 3))).toEqual([back])
   expect((await org.owner.call(listFindings, { alias })).findings).toHaveLength(2)
+})
+
+/** Whether it is found, by the code of the refusal. */
+const answerTo = (call: Call, incident_id: string, of = alias): Promise<string> =>
+  call(showIncident, { alias: of, incident_id }).then(
+    () => 'found',
+    (error: unknown) => (error as { code: string }).code,
+  )
+
+const deployed = async (revision_id: string) => {
+  await org.owner.call(createDeployment, { alias, revision_id })
+  return finishNext()
+}
+
+async function finishNext(): Promise<string> {
+  const { deployment, fence } = await org.owner.call(claimDeployment, { alias, runner: 'r' })
+  const claimed = { alias, deployment_id: deployment!.id, fence: fence! }
+  await org.owner.call(finishDeployment, { ...claimed, exit_code: 0 })
+  return deployment!.id
+}
+
+test('an incident is one from its first line to the deployment of its fix, whichever part of it is asked for', async () => {
+  const [first, second] = [await push(SUM), await push(`// pushed\n${SUM}`)]
+  await deployed(first.id)
+  const bad = await deployed(second.id)
+  system.clock.advance(60)
+  const lines = [12, 13].map((n) =>
+    JSON.stringify({
+      level: 'error',
+      message: `TypeError: order ${n} has no price\n    at sum (src/sum.js:2:3)`,
+    }),
+  )
+  await org.owner.call(pushLogs, { alias, body: Buffer.from([...lines, 'started'].join('\n')) })
+  const { groups } = await org.owner.call(listLogGroups, { alias, level: 'error' })
+  const group = groups[0]!.id
+  const show = (incident_id: string, call = org.owner.call) => call(showIncident, { alias, incident_id })
+
+  const logged = await show(group)
+  expect(logged).toMatchObject({
+    id: group,
+    title: 'TypeError: order 13 has no price',
+    state: 'open',
+    log: { count: 2, level: 'error', template: 'TypeError: order <n> has no price', hours: [{ lines: 2 }] },
+    finding: null,
+    proposal: null,
+    deployments: { before: { id: bad }, fix: null, roll_back_to: first.id },
+    checks: [],
+    suggested_check: {
+      name: 'TypeError: order … has no price',
+      pattern: '/TypeError:\\s+order\\s+.+\\s+has\\s+no\\s+price/',
+      level: 'error',
+      window_minutes: 10,
+    },
+    can: { create_check: true, start_run: true, roll_back: true },
+  })
+  expect(logged.log!.lines.map(({ text }) => text.split('\n')[1])).toEqual(
+    Array(2).fill('    at sum (src/sum.js:2:3)'),
+  )
+  expect(logged.timeline.map(({ step }) => step)).toEqual(['deployed_before', 'first_logged', 'last_logged'])
+
+  // The check that it suggests finds its lines, and leads to the same page.
+  const { name, ...suggested } = logged.suggested_check!
+  const check = await org.owner.call(createCheck, { alias, name, definition: { kind: 'logs', ...suggested } })
+  await org.owner.call(createCheck, {
+    alias,
+    name: 'Another',
+    definition: { kind: 'logs', pattern: 'panic' },
+  })
+  expect(await show(check.id)).toMatchObject({ id: group, checks: [{ name }], suggested_check: null })
+
+  const run = await startRun(system, org.owner.call, alias, org.owner.call)
+  expect(await show(group)).toMatchObject({ run: { status: 'running' }, can: { start_run: false } })
+  const line = logged.log!.lines[0]!
+  await read(agent, run, logRead(line.id, line.text), linesRead('src/sum.js', `// pushed\n${SUM}`.trimEnd()))
+  const evidence = [`log:${line.id}`, 'file:src/sum.js#L1-L3']
+  const { finding_id } = await find(agent, run, { kind: 'error', summary: 'No price', evidence })
+  const { proposal_id } = await propose(agent, run, { evidence, edits: [REPAIR] })
+  await endAs(system, run, 'proposed', { proposalId: proposal_id })
+
+  const found = await show(group, admin)
+  expect(found).toMatchObject({
+    id: finding_id,
+    finding: { id: finding_id, summary: 'Repair the sum', state: 'proposed' },
+    proposal: { id: proposal_id, decision: { can: { approve: true } }, files: [{ path: 'src/sum.js' }] },
+  })
+  expect(found.proposal!.diff).toContain('price ?? 0')
+  expect(await show(finding_id, admin)).toEqual(found)
+  expect(await show(check.id, admin)).toEqual(found)
+  // Whoever started the run may not approve what came of it.
+  expect(await show(finding_id)).toMatchObject({ proposal: { decision: { can: { approve: false } } } })
+
+  // Codes, counts and names for a viewer; what stands in the log alone is not there.
+  const viewer = await makeMember(system, org, 'viewer')
+  const hidden = await show(finding_id, viewer.call)
+  expect(hidden).toMatchObject({
+    title: `Finding ${finding_id.slice(-6)}`,
+    log: null,
+    finding: { summary: null, location: null },
+    proposal: { title: null, diff: null, files: null },
+    suggested_check: null,
+    can: { create_check: false, start_run: false, roll_back: false },
+  })
+  expect(JSON.stringify(hidden)).not.toMatch(/price|sum\.js/)
+  expect(await show(check.id, viewer.call)).toMatchObject({ id: check.id, log: null, finding: null })
+  expect(await answerTo(viewer.call, group)).toBe('NOT_FOUND')
+  // The same lines are the same group in every app: there it has none.
+  const other = await makeOrganization(system)
+  await turnOn(other)
+  await makeMaintainedApp(other, alias)
+  for (const id of [group, finding_id, check.id]) {
+    expect(await answerTo(other.owner.call, id)).toBe('NOT_FOUND')
+    expect(await answerTo(org.owner.call, id, (await makeMaintainedApp(org)).alias)).toBe('NOT_FOUND')
+  }
+  expect(await answerTo(org.owner.call, `lgr_${'0'.repeat(25)}`)).toBe('NOT_FOUND')
+  expect(await answerTo(org.owner.call, `lgr_${'z'.repeat(25)}`)).toBe('NOT_FOUND')
+  expect(await answerTo(org.owner.call, bad)).toBe('NOT_FOUND')
+
+  const { diff_sha256 } = found.proposal!
+  await admin(approveProposal, { alias, proposal_id, diff_sha256 })
+  const fix = await finishNext()
+  const told = await show(finding_id)
+  expect(told).toMatchObject({ state: 'resolved', deployments: { fix: { id: fix, state: 'succeeded' } } })
+  expect(told.timeline.map(({ step }) => step)).toEqual(
+    expect.arrayContaining([
+      'run_requested',
+      'first_found',
+      'fix_proposed',
+      'fix_approved',
+      'fix_queued',
+      'fix_deployed',
+    ]),
+  )
+  expect(told.timeline.map(({ at }) => at)).toEqual(told.timeline.map(({ at }) => at).toSorted())
+  const rolledBack = await org.owner.call(rollBackDeployment, { alias })
+  expect(rolledBack.revision_id).toBe(told.deployments.roll_back_to)
+  // Eight days later no line is kept: the finding tells the story.
+  system.clock.advance(8 * 24 * 60 * 60)
+  expect(await show(finding_id)).toMatchObject({ id: finding_id, title: 'Repair the sum', log: null })
+  expect(await answerTo(org.owner.call, group)).toBe('found')
 })

@@ -53,6 +53,14 @@ async function findCheck(db: Handle, app: App, id: string, lock?: 'for update'):
   return check
 }
 
+/** All of an app, by name. */
+export const readChecks = (db: Handle, { orgId, id: appId }: Pick<App, 'orgId' | 'id'>): Promise<Check[]> =>
+  db
+    .select()
+    .from(checks)
+    .where(and(eq(checks.orgId, orgId), eq(checks.appId, appId)))
+    .orderBy(checks.name)
+
 /** With the transaction that asks. */
 type JudgeReader = WithJudge & { readonly db: Handle }
 

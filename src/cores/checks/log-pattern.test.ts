@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
-import { isLogPattern, readLogPattern } from './log-pattern.ts'
+import { RE2JS } from 're2js'
+import { templateOf } from '../logs/index.ts'
+import { isLogPattern, looksFor, patternFor, readLogPattern } from './log-pattern.ts'
 
 test('between slashes it is a regular expression, otherwise text', () => {
   expect(readLogPattern('timeout (30s)')).toEqual({ text: 'timeout (30s)' })
@@ -42,4 +44,34 @@ test.each([
   })
   // What else the machine does at the time does not count.
   expect(Math.min(...times)).toBeLessThan(50)
+})
+
+test.each([
+  'payment failed',
+  'payment  failed with\ttwo blanks',
+  'TypeError: Cannot read properties of undefined (reading "price")\n    at sum (src/sum.js:2:3)',
+  'GET /orders/12?page=3 took 1532ms [slow] {"a": 1}',
+  '/not a pattern/',
+  'user 42 of ada@example.test at 2026-11-18T01:02:03Z from 10.0.0.1: 0xdeadbeef',
+  `long ${'word '.repeat(300)}`,
+  `numbers ${'12 apples, '.repeat(80)}`,
+  'x'.repeat(2_000),
+])('the pattern made of a line finds it: %#', (line) => {
+  const template = templateOf(line)
+  const pattern = patternFor(template, line)
+  expect(pattern.length).toBeLessThanOrEqual(500)
+  expect(isLogPattern(pattern)).toBe(true)
+  const read = readLogPattern(pattern)
+  const isFound =
+    'text' in read
+      ? line.toLowerCase().includes(read.text.toLowerCase())
+      : RE2JS.compile(read.source).matcher(line).find()
+  expect(isFound).toBe(true)
+  expect(looksFor(pattern, template, line)).toBe(true)
+})
+
+test('what another check counts is not taken for it', () => {
+  expect(looksFor('panic', 'payment failed', 'payment failed')).toBe(false)
+  expect(looksFor('/pay.*/', 'payment failed', 'payment failed')).toBe(false)
+  expect(looksFor('PAYMENT', 'payment failed', 'payment failed')).toBe(true)
 })

@@ -1,5 +1,6 @@
 /** The pattern of a logs check: text that a line contains, ignoring case, or a regular expression between slashes. */
 import { RE2JS } from 're2js'
+import { PLACEHOLDER } from '../logs/index.ts'
 
 type LogPattern = { readonly text: string } | { readonly source: string }
 
@@ -38,4 +39,32 @@ function writtenSize(source: string): number {
     else factor *= times
   }
   return size * factor
+}
+
+/** Shorter than a check may have: a line is found by its beginning, too, and at less cost. */
+const PATTERN_MAX = 200
+
+/** A pattern that finds the lines of a group, by its template and one of its lines. */
+export function patternFor(template: string, line: string): string {
+  // A template that was too long may end in the middle of one.
+  const whole = template.replace(/<[a-z]{0,7}$/, '')
+  const isText = !PLACEHOLDER.test(whole) && line.toLowerCase().includes(whole.toLowerCase())
+  if (isText && whole.length <= PATTERN_MAX && !/^\/.+\/$/s.test(whole)) return whole
+  let source = ''
+  for (const part of whole.split(/(<[a-z]+>|\s+)/)) {
+    const next = PLACEHOLDER.test(part) ? '.+' : /^\s/.test(part) ? '\\s+' : escaped(part)
+    if (source.length + next.length > PATTERN_MAX) break
+    source += next
+  }
+  return `/${source || escaped(whole.slice(0, PATTERN_MAX / 2))}/`
+}
+
+const escaped = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')
+
+/** Whether a check with this pattern surely counts such a line. Regular expressions are compared, not run: that takes time. */
+export function looksFor(pattern: string, template: string, line: string): boolean {
+  const read = readLogPattern(pattern)
+  return 'text' in read
+    ? line.toLowerCase().includes(read.text.toLowerCase())
+    : pattern === patternFor(template, line)
 }

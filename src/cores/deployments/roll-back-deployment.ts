@@ -3,13 +3,12 @@
  * halfway the one before it, after one that succeeded and turned out to be bad the one before that.
  */
 import type { Transaction } from '../../../db/connect.ts'
-import { and, desc, eq, isNotNull, lt, ne } from '../../../db/drizzle.ts'
-import { deployments } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { requireAppWriter, type App } from '../apps/index.ts'
 import type { WithDirectory } from '../directory/index.ts'
 import { write, type Verb } from '../verb.ts'
 import { lockQueue, presentDeployment, type Deployment } from './deployment-rows.ts'
+import { findEarlier } from './find-deployments.ts'
 import { queueDeployment } from './queue-deployment.ts'
 
 export const rollBackDeployment: Verb<'rollBackDeployment', WithDirectory> = write(
@@ -24,24 +23,8 @@ export const rollBackDeployment: Verb<'rollBackDeployment', WithDirectory> = wri
   },
 )
 
-async function requireEarlier(tx: Transaction, { orgId, id: appId }: App): Promise<Deployment> {
-  const newest = async (...conditions: Parameters<typeof and>) => {
-    const [found] = await tx
-      .select()
-      .from(deployments)
-      .where(and(eq(deployments.orgId, orgId), eq(deployments.appId, appId), ...conditions))
-      .orderBy(desc(deployments.fence))
-      .limit(1)
-    return found
-  }
-  const last = await newest(isNotNull(deployments.startedAt))
-  const earlier =
-    last &&
-    (await newest(
-      eq(deployments.state, 'succeeded'),
-      lt(deployments.fence, last.fence),
-      ne(deployments.revisionId, last.revisionId),
-    ))
+async function requireEarlier(tx: Transaction, app: App): Promise<Deployment> {
+  const earlier = await findEarlier(tx, app)
   if (!earlier) throw new ServiceError('CONFLICT', 'No other revision of this app has been deployed before')
   return earlier
 }

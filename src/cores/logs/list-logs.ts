@@ -136,7 +136,7 @@ async function lastNumber({ db }: Pick<ReadDeps, 'db'>, { orgId, id: appId }: Lo
   return usage?.lastNumber ?? 0
 }
 
-const presentLine = (row: Row) => ({
+export const presentLine = (row: Row) => ({
   id: lineId(row.number),
   at: row.at.toISOString(),
   level: LOG_LEVELS[row.level]!,

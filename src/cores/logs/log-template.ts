@@ -4,6 +4,9 @@
 const TEMPLATE_MAX = 500
 const BLANK = '<blank>'
 
+/** What stands for something that differs. */
+export const PLACEHOLDER = /<(?:n|id|text|uuid|time|email|address|hex)>/
+
 /** Of the first line: the rest is a stack trace, which moves with every release. One pass, because every line is read so. */
 export function templateOf(text: string): string {
   const start = text.search(/\S/)

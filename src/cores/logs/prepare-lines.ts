@@ -101,7 +101,7 @@ function groupsByTemplate() {
   }
 }
 
-const keyOf = (level: number, template: string): bigint =>
+export const keyOf = (level: number, template: string): bigint =>
   hash('sha256', `${level} ${template}`, 'buffer').readBigInt64BE()
 
 function count(volumes: Map<number, LogVolume>, atMs: number, level: number, bytes: number): void {

@@ -6,6 +6,7 @@ export { endRun, endUnconfigured, expireRuns, STOPPED_STEP, type RunEnding } fro
 export { Fenced, heldLease, renewLease, requireHeld, underLease, type RunKey } from './lease.ts'
 export { narrowMaintenanceAgain, turnAppOffAgain } from './maintenance-rights.ts'
 export { mayReadQuotes, requireAppMaintenance } from './maintenance-access.ts'
+export { readAgent } from './read-agent.ts'
 export { isRun, requireRun, type Run } from './run-rows.ts'
 export { reserveRunTokens, settleRunTokens } from './run-tokens.ts'
 export {

@@ -3,6 +3,7 @@ import type { WithDirectory } from '../directory/index.ts'
 import { readEvidence } from '../findings/index.ts'
 import { read, type Verb } from '../verb.ts'
 import { diffFlags } from './diff-flags.ts'
+import { presentFile } from './find-proposal.ts'
 import { presentHours } from './present-effect.ts'
 import { viewProposals } from './proposal-access.ts'
 import { presentOne, requireProposal, type Proposal } from './proposal-rows.ts'
@@ -31,13 +32,6 @@ export const showProposal: Verb<'showProposal', WithDirectory> = read(
     }
   },
 )
-
-const presentFile = ({ path, before, after, added, removed }: Proposal['files'][number]) => ({
-  path,
-  change: before === null ? ('added' as const) : after === null ? ('removed' as const) : ('changed' as const),
-  added_lines: added,
-  removed_lines: removed,
-})
 
 /** In the order in which it cites them. */
 async function readCited(db: Handle, { orgId, executionId, evidence }: Proposal) {

@@ -2,7 +2,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { maintenanceRuns, proposals } from '../../../db/schema.ts'
 import { and, eq } from '../../../db/drizzle.ts'
-import { listMaintenanceRuns, showMaintenanceSettings } from '../../../src/contracts/maintenance.ts'
+import { pushLogs } from '../../../src/contracts/logs.ts'
+import {
+  listFindings,
+  listMaintenanceRuns,
+  showMaintenanceSettings,
+} from '../../../src/contracts/maintenance.ts'
 import { outcomeOf, TERMINAL_CODES } from '../../../src/contracts/outcomes.ts'
 import { showProposal } from '../../../src/contracts/proposals.ts'
 import { pushRevision } from '../../../src/contracts/revisions.ts'
@@ -122,6 +127,65 @@ describe('the git remote', () => {
     await (await shop.admin.open(page)).form('Remove remote').submit()
     expect((await shop.viewer.open(page)).text).toContain('No git remote')
     expect((await shop.admin.open(path)).text).toContain('REMOTE_REMOVED')
+  })
+})
+
+describe('an incident', () => {
+  test('leads from a line of the log to its check, and hides what is not for the reader', async () => {
+    const shop = await scene()
+    const body = Buffer.from(JSON.stringify({ level: 'error', message: `order 12 <b>\u202e failed` }))
+    await shop.call(pushLogs, { alias: shop.alias, body })
+    const incident = (await shop.admin.open(`${shop.app}/logs?level=error`)).link('Incident')
+    const page = await shop.admin.open(incident)
+    expect(page.title).toContain('order 12')
+    for (const words of ['Over time', 'Its lines', 'First logged', 'Ask the agent to look'])
+      expect(page.text).toContain(words)
+    expect(page.html).not.toMatch(/<b>|\u202e/)
+    const editor = await shop.admin.open(page.link('Make a check of this'))
+    expect(editor.form('Create check').values()).toMatchObject({
+      name: 'order … <b> failed',
+      pattern: '/order\\s+.+\\s+<b>\\s+failed/',
+      level: 'error',
+      window_minutes: '10',
+    })
+    const made = await editor.form('Create check').submit()
+    expect(made.text).toContain('Check created.')
+    const covered = await shop.admin.open(incident)
+    expect(covered.offers('Make a check of this')).toBe(false)
+    expect(covered.text).toContain('order … <b> failed')
+    expect((await shop.admin.open(made.path.replace('/checks/', '/incidents/'))).path).toBe(incident)
+    const asked = await covered.form('Ask the agent to look').submit()
+    expect(asked.text).toContain('looks at the app now')
+    expect(asked.offers('Ask the agent to look')).toBe(false)
+    // The log is not for a viewer: the page is as one that was never there.
+    const unknown = await shop.viewer.open(incident.replace(/.$/, (last) => (last === '0' ? '1' : '0')))
+    const hidden = await shop.viewer.open(incident)
+    const saysOf = ({ text }: typeof hidden) => text.replace(/req_\w+/, '')
+    expect([hidden.status, saysOf(hidden)]).toEqual([404, saysOf(unknown)])
+    expect((await shop.owner.open(`${shop.app}/incidents/nothing`)).status).toBe(404)
+  })
+
+  test('of a finding offers its fix, names what is deployed where, and tells who did what', async () => {
+    const shop = await scene()
+    const { id, path } = await proposed(shop)
+    const { findings } = await shop.call(listFindings, { alias: shop.alias })
+    const finding = await shop.admin.open(`${shop.tab}/findings/${findings[0]!.id}`)
+    const page = await shop.admin.open(finding.link('Incident'))
+    expect(page.html).toMatch(/<ins>.*<\/ins>/)
+    expect(page.text).toContain(`Approve and deploy to`)
+    expect(page.text).toContain('1 file, 1 line added, 1 removed')
+    const viewed = await shop.viewer.open(page.path)
+    expect(viewed.offers('Approve')).toBe(false)
+    expect(viewed.html).not.toMatch(/order\.items/)
+    expect(viewed.text).toContain('For people who may read the source and logs')
+    expect((await shop.owner.open(page.path)).offers('Approve')).toBe(false)
+    const approved = await page.form('Approve and deploy').submit()
+    expect(approved.path).toBe(page.path)
+    expect(approved.text).toContain('The fix was approved')
+    expect(approved.text).toContain(shop.person.name)
+    expect((await shop.admin.open(path)).text).toContain('Approved by')
+    expect(approved.offers('Approve')).toBe(false)
+    expect(id).toMatch(/^pr_/)
   })
 })
 

@@ -19,6 +19,7 @@ import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
 import { byteSize } from '../../../contracts/byte-size.ts'
 import { plural } from '../../format.ts'
 import { pager } from '../../pager.ts'
+import { incidentPath } from '../incidents/incident-labels.ts'
 import { aliasOf, appPage, emptyTab, mayWork, readApp, tabPath } from './app-tabs.ts'
 
 type Line = z.output<typeof listLogs.output>['lines'][number]
@@ -209,13 +210,17 @@ const lineItem =
         <summary>${service !== null && html`<span class="note">${service}</span> `}<code>${first}</code></summary>
         ${rest.length > 0 && html`<pre>${rest.join('\n')}</pre>`} ${about}
       </details>
+      ${isTrouble(level) && html`<a class="log-incident" href="${incidentPath(aliasOf(c), group_id)}">Incident</a>`}
     </li>`
   }
+
+/** What is worth a page of its own. */
+const isTrouble = (level: LogLevel): boolean => LOG_LEVELS.indexOf(level) >= LOG_LEVELS.indexOf('warn')
 
 const groupRow =
   (c: PageContext, { window }: Filters) =>
   ({ id, template, level, count, first_at, last_at }: Group) => [
-    html`<a href="${tabPath(aliasOf(c), 'logs')}?${new URLSearchParams({ group: id, ...(window && { window }) })}"><code>${template}</code></a>`,
+    html`<a href="${tabPath(aliasOf(c), 'logs')}?${new URLSearchParams({ group: id, ...(window && { window }) })}"><code>${template}</code></a>${isTrouble(level) && html` <a class="note" href="${incidentPath(aliasOf(c), id)}">Incident</a>`}`,
     levelBadge(level),
     count,
     time(first_at),

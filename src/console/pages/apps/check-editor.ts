@@ -33,8 +33,16 @@ async function offeredKinds(c: PageContext): Promise<readonly CheckKind[]> {
   return canJudge ? KINDS : KINDS.filter((kind) => kind !== 'judge')
 }
 
-export const newCheckPath = (alias: string, kind: CheckKind): string =>
-  `${tabPath(alias, 'checks')}/new?kind=${kind}`
+/** `filled`: what somebody has found already, such as the pattern of an error. */
+export const newCheckPath = (
+  alias: string,
+  kind: CheckKind,
+  filled: Readonly<Record<string, string | number>> = {},
+): string =>
+  `${tabPath(alias, 'checks')}/new?${new URLSearchParams({
+    kind,
+    ...Object.fromEntries(Object.entries(filled).map(([name, value]) => [name, String(value)])),
+  })}`
 
 const kindOf = (word: string | undefined, kinds: readonly CheckKind[] = KINDS): CheckKind =>
   kinds.find((kind) => kind === word) ?? 'http'
@@ -63,13 +71,26 @@ async function showNew(c: PageContext, refused?: Refused) {
     body: html`${tabBar(kinds.map((one) => ({ href: newCheckPath(app.alias, one), label: KIND_LABELS[one], isCurrent: one === kind })))}
       ${editor(c, kind, {
         action: `${tabPath(app.alias, 'checks')}/new`,
-        now: NEW,
+        now: { ...NEW, ...filledIn(c, kind) },
         refused,
         submit: 'Create check',
         cancel: tabPath(app.alias, 'checks'),
       })}`,
   })
 }
+
+/** Of the address: fields of this kind and no others, as far as they go. The form is checked when it is sent. */
+function filledIn(c: PageContext, kind: CheckKind): Record<string, string> {
+  if (c.req.method !== 'GET') return {}
+  const fields = [...COMMON.fields, ...DEFINITIONS[kind].fields]
+  return Object.fromEntries(
+    fields.flatMap(({ key, maxlength }) => {
+      const value = c.req.query(key)
+      return value === undefined ? [] : [[key, value.slice(0, maxlength ?? FILLED_MAX)]]
+    }),
+  )
+}
+const FILLED_MAX = 500
 
 async function make(c: PageContext) {
   const kinds = await offeredKinds(c)

@@ -19,6 +19,7 @@ import { actAndReturn } from '../../flash.ts'
 import { plural } from '../../format.ts'
 import { confirmDialog, form, text } from '../../forms.ts'
 import { page } from '../../layout.ts'
+import { incidentPath } from '../incidents/incident-labels.ts'
 import { aliasOf, mayWork, readApp, tabParents, tabPath } from './app-tabs.ts'
 import { checkPath, targetOf, type Check } from './check-labels.ts'
 import { checkStrip, pauseBadge, RESULT_LABELS, resultBadge } from './check-strip.ts'
@@ -54,10 +55,14 @@ async function showOne(c: PageContext) {
     title: check.name,
     parents: tabParents(app, 'checks'),
     lead: html`${resultBadge(check.state)} ${check.paused !== null && pauseBadge(check.paused)}`,
-    actions: worksOnIt && actions(c, check),
+    actions: html`${isTrouble(check) && linkButton(incidentPath(app.alias, check.id), 'Incident', worksOnIt ? 'quiet' : 'main')} ${worksOnIt && actions(c, check)}`,
     body: html`${facts(check)} ${runList(c, runs)} ${windowCard(c, check, worksOnIt)}`,
   })
 }
+
+/** Also one that has not failed often enough to be told of. */
+const isTrouble = ({ state, recent }: Check): boolean =>
+  (state ?? 'pass') !== 'pass' || (recent.at(-1) ?? 'pass') !== 'pass'
 
 const actions = (c: PageContext, { name, enabled, paused }: Check) =>
   html`${paused === null && form(c, `${pathOf(c)}/run`, button('Run now'), '')}

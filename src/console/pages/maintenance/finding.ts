@@ -3,7 +3,7 @@ import { html } from 'hono/html'
 import { notFound } from '../../../contracts/errors.ts'
 import { idPattern } from '../../../contracts/ids.ts'
 import { showFinding, showRunEvidence } from '../../../contracts/maintenance.ts'
-import { card } from '../../../pages/parts.ts'
+import { card, linkButton } from '../../../pages/parts.ts'
 import { exactTime, pair } from '../../components.ts'
 import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.ts'
 import { page } from '../../layout.ts'
@@ -11,6 +11,7 @@ import { aliasOf, readApp, tabParents } from '../apps/app-tabs.ts'
 import { shortId } from '../apps/deployment-labels.ts'
 import { sourcePath } from '../apps/source-paths.ts'
 import { visibleText } from '../apps/source-text.ts'
+import { incidentPath } from '../incidents/incident-labels.ts'
 import { evidenceText, EXCERPT_LINES } from './evidence-text.ts'
 import {
   evidencePath,
@@ -42,6 +43,7 @@ async function showOne(c: PageContext) {
       { label: 'Findings', href: `${tabPathOf(app.alias)}/findings` },
     ],
     lead: html`${findingBadge(one.state)} ${one.reopened_by === null ? FINDING_LABELS[one.state].about : 'It was fixed, and a push has undone the fix.'}`,
+    actions: linkButton(incidentPath(app.alias, one.id), 'Incident'),
     body: html`${card('Summary', one.summary === null ? html`<p class="note">${HIDDEN_TEXT}</p>` : html`<p class="written">${visibleText(one.summary)}</p>`)}
       ${await evidenceCard(c, one)} ${detailsCard(one)}`,
   })
