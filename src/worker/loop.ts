@@ -90,7 +90,7 @@ export async function runIfDue(deps: LoopDeps, job: Job, stopping: AbortSignal):
     return true
   } catch (error) {
     deps.metrics?.observeJob(job.name, 'failed', seconds())
-    deps.log.error('job failed', { job: job.name, error })
+    deps.log.warn('job failed', { job: job.name, error })
     return false
   }
 }

@@ -351,6 +351,7 @@ describe('the queue', () => {
 
   test('so many of an organization wait, and no more; another organization is not concerned', async () => {
     const theirs = await makeApp(system, other!)
+    const linesBefore = system.logLines.length
     const waits = Array.from({ length: FAIR_QUEUES.deploymentWaits.running.organization + 5 }, () =>
       claim(owner(), { wait_seconds: 1 }).then(() => 'waited', codeOf),
     )
@@ -362,6 +363,12 @@ describe('the queue', () => {
     const outcomes = await Promise.all(waits)
     expect(outcomes.filter((outcome) => outcome === 'RATE_LIMITED')).toHaveLength(5)
     expect((await beside).deployment).toBeNull()
+    // Whoever waits for work leaves no line for operators; whoever is refused does.
+    const atInfo = system.logLines
+      .slice(linesBefore)
+      .map((line) => JSON.parse(line) as { level: string; route?: string; event: string })
+      .filter(({ level, route }) => level === 'info' && route?.includes('claimDeployment'))
+    expect(atInfo.map(({ event }) => event)).toEqual(Array(5).fill('request refused'))
   })
 
   test('it has an end', async () => {

@@ -1121,6 +1121,17 @@ describe('a load that is interrupted', () => {
       system.clock.advance(seconds)
     }
     expect(waits).toEqual([15, 15, 30, 60, 120, 240, 480, 600, 600])
+    // One warning with its cause, however often it is tried.
+    const lines = system.logLines.filter((line) => line.includes(load.id) && line.includes('"level":"warn"'))
+    expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
+      {
+        event: 'a step of a load failed',
+        org: org.id,
+        phase: 'embedding',
+        waits_for: 'model',
+        error: { code: 'EMBEDDING_UNAVAILABLE' },
+      },
+    ])
     await org.owner.call(cancelLoad, { load_id: load.id })
     await takeLoadSteps(system)
   })

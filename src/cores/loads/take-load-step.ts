@@ -273,16 +273,20 @@ async function handleFailure(deps: LoadDeps, load: ClaimedLoad, error: unknown):
   if (!current) return
   if (error instanceof LoadFailed) return end(deps, current, error.failure, error.values)
   const { waitsFor, seconds: toldSeconds, failure } = reactionTo(error)
-  // By its code: what a database says may hold values of rows.
-  const code = databaseFailureOf(error)?.code
-  if (!(error instanceof ServiceError)) {
+  // Who waits for tomorrow's tokens does not fail, and another trouble begins anew.
+  const isNew = current.waitsFor !== waitsFor || current.failingSince === null
+  const since = (!isNew && current.failingSince) || now
+  if (waitsFor !== 'allowance' && (isNew || failure)) {
+    // By its code: what a database says may hold values of rows.
+    const code = error instanceof ServiceError ? undefined : databaseFailureOf(error)?.code
     deps.log.warn('a step of a load failed', {
       load: load.id,
+      org: load.orgId,
+      phase: current.phase,
+      waits_for: waitsFor,
       ...(code === undefined ? { error } : { code }),
     })
   }
-  // Who waits for tomorrow's tokens does not fail, and another trouble begins anew.
-  const since = (current.waitsFor === waitsFor && current.failingSince) || now
   const isHopeless = waitsFor !== 'allowance' && isGivenUp(since, now)
   if (current.state === 'running' && (failure || (isHopeless && isDecided(current, error)))) {
     return end(deps, current, failure ?? (waitsFor === 'model' ? 'model' : 'database'))
