@@ -11,6 +11,7 @@ const CHANNEL = 'svc_work'
 
 export const TOPICS = [
   'attempts',
+  'changes',
   'checks',
   'deployments',
   'events',

@@ -45,6 +45,7 @@ export const FILES: Readonly<Record<string, string>> = {
   'test/walks/connector-rotation.test.ts': CONNECTOR,
   'test/walks/connector-sources.test.ts': CONNECTOR,
   'test/walks/consent-endings.test.ts': CONNECTOR,
+  'test/walks/changes.test.ts': CONSOLE,
   'test/walks/console/agents.test.ts': CONSOLE,
   'test/walks/console/app-source.test.ts': CONSOLE,
   'test/walks/console/apps.test.ts': CONSOLE,

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { getRequestListener } from '@hono/node-server'
 import { ADDRESS_HEADER, type Service } from '../client/service.ts'
 import { ERRORS, ServiceError } from '../contracts/errors.ts'
+import { EVENT_STREAM } from '../contracts/media-types.ts'
 import { errorBody } from '../http/answer.ts'
 import { isLoopback, SERVICE_NAMES, type Config, type ServiceName } from './config.ts'
 import type { NodeHandler } from '../../oauth/connector/connector-handler.ts'
@@ -112,6 +113,8 @@ export async function listen(system: System): Promise<Listening> {
     async stop() {
       stopping = true
       answering.forEach(closeAfterAnswer)
+      // What goes on by itself is not waited for: its readers come back, to another process.
+      for (const one of answering) if (one.getHeader('content-type') === EVENT_STREAM) one.end()
       // A balancer that has not noticed yet still opens connections: they are answered, not refused.
       if (config.STOP_DELAY_SECONDS > 0) await sleep(config.STOP_DELAY_SECONDS * 1000)
       await closeGracefully(server, answering, config.STOP_SECONDS)

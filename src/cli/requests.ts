@@ -227,6 +227,7 @@ export const REQUESTS = {
   recoverDeliveries: ['POST', '/api/integrations/{integration_id}/recoveries'],
   listRecoveries: ['GET', '/api/integrations/{integration_id}/recoveries'],
   sendAppEvent: ['POST', '/api/deploy/apps/{alias}/events'],
+  watchChanges: ['GET', '/api/v1/changes', { gives: true }],
   createDocuments: ['POST', '/api/wf/documents'],
   syncDocuments: ['POST', '/api/wf/documents/{name}/syncs'],
   showDocuments: ['GET', '/api/wf/documents/{name}'],

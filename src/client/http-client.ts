@@ -1,7 +1,7 @@
 /** The one typed way to call an operation, in this process or across the network. */
 import type * as z from 'zod'
 import { ERRORS, ServiceError, type ErrorBody } from '../contracts/errors.ts'
-import { mediaType, typesOf } from '../contracts/media-types.ts'
+import { EVENT_STREAM, mediaType, typesOf } from '../contracts/media-types.ts'
 import type { Operation } from '../contracts/operation.ts'
 import type { CallOptions } from './call-options.ts'
 import { fillPath } from './fill-path.ts'
@@ -28,6 +28,15 @@ export const httpClient =
     throw errorFrom(response, body)
   }
 
+/** The answer of an operation that goes on, as it arrives. It ends with the signal of the options. */
+export const openStream =
+  (service: Service, options: CallOptions = {}) =>
+  async (operation: Operation, input: Record<string, unknown>): Promise<ReadableStream<Uint8Array>> => {
+    const response = await service(requestFor(operation, input, options))
+    if (response.ok && response.body) return response.body
+    throw errorFrom(response, await response.json().catch(() => undefined))
+  }
+
 async function readGiven({ output }: Operation, response: Response): Promise<Record<string, unknown>> {
   const body = new Uint8Array(await response.arrayBuffer())
   if (!('content_type' in output.shape)) return { body }
@@ -40,7 +49,9 @@ function requestFor(operation: Operation, input: Record<string, unknown>, option
   const rest = Object.fromEntries(Object.entries(outsidePath).filter(([name]) => !(name in ofHeaders)))
   const url = new URL(path, INTERNAL_ORIGIN)
   const signal = options.signal ?? null
-  const headers = new Headers({ accept: 'application/json' })
+  const headers = new Headers({
+    accept: operation.http.gives === EVENT_STREAM ? EVENT_STREAM : 'application/json',
+  })
   const set = (name: string, value: string | undefined) => value !== undefined && headers.set(name, value)
   set('authorization', options.token && `Bearer ${options.token}`)
   set('x-svc-org', options.organization)

@@ -1,5 +1,6 @@
 /** A service is `Request -> Promise<Response>`: in this process a function, elsewhere an address. */
 import { ServiceError } from '../contracts/errors.ts'
+import { EVENT_STREAM } from '../contracts/media-types.ts'
 import type { Operation } from '../contracts/operation.ts'
 import type { CallOptions } from './call-options.ts'
 
@@ -44,7 +45,11 @@ export const overNetwork =
       // Needed by fetch for a streamed body; the type does not know it yet.
       ...(request.body ? { duplex: 'half' } : {}),
       redirect: 'manual',
-      signal: AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMs)]),
+      // What goes on has no time at which it must be over.
+      signal:
+        headers.get('accept') === EVENT_STREAM
+          ? request.signal
+          : AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMs)]),
     }).catch((error: unknown) => {
       // `fetch` throws this type when the peer is unreachable.
       if (!(error instanceof TypeError)) throw error

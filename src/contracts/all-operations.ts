@@ -5,6 +5,7 @@ import * as appEvents from './app-events.ts'
 import * as appTokens from './app-tokens.ts'
 import * as apps from './apps.ts'
 import * as audit from './audit.ts'
+import * as changes from './changes.ts'
 import * as checks from './checks.ts'
 import * as dataSources from './data-sources.ts'
 import * as databases from './databases.ts'
@@ -276,6 +277,7 @@ export const OPERATIONS = [
   deliveries.recoverDeliveries,
   deliveries.listRecoveries,
   appEvents.sendAppEvent,
+  changes.watchChanges,
   documents.createDocuments,
   documents.syncDocuments,
   documents.showDocuments,

@@ -161,4 +161,11 @@ export const FAIR_QUEUES = {
   maintenanceWaits: waits(50, 'Too many requests of this organization wait for maintenance runs already'),
   pipelineWaits: waits(50, 'Too many workers of your organization wait for runs here', 10),
   deliveryWaits: waits(20, 'Too many requests of this organization wait for deliveries already'),
+  /** Pages that are told of changes: one of a browser, as a rule. Each costs a connection and a look at its rights now and then. */
+  changeWaits: {
+    keys: ['organization', 'person'],
+    running: { all: 2_000, organization: 500, person: 8 },
+    waiting: { organization: 0 },
+    refusal: { full: 'Too many pages wait for changes already', retryAfterSeconds: 60 },
+  },
 } as const satisfies Readonly<Record<string, QueueRules>>

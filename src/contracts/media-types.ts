@@ -7,3 +7,6 @@ export const typesOf = (types: MediaTypes): readonly [string, ...string[]] =>
 /** Without parameters, in lower case. */
 export const mediaType = (header: string | null | undefined): string =>
   (header ?? '').split(';', 1)[0]!.trim().toLowerCase()
+
+/** Server-sent events, which go on until one side ends them. */
+export const EVENT_STREAM = 'text/event-stream'

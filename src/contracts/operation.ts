@@ -191,4 +191,6 @@ export type Principal = {
   readonly requestId: string
   /** Aborted when whoever calls does not wait for the answer any more: calls that wait themselves end with it. */
   readonly signal?: AbortSignal | undefined
+  /** The same as validated at this moment, of a call whose answer goes on: throws once they may not call it any more. */
+  readonly again?: (() => Promise<Principal>) | undefined
 }

@@ -1,6 +1,7 @@
 /** Writes answers: YAML or JSON, errors from the one table, and no internal detail. */
 import { hasChanged } from '../../db/current-call.ts'
 import { ERRORS, ServiceError, type ErrorBody } from '../contracts/errors.ts'
+import { EVENT_STREAM } from '../contracts/media-types.ts'
 import { writeYaml } from '../contracts/write-yaml.ts'
 import type { HttpContext } from './context.ts'
 import type { HeldBody } from './held-bodies.ts'
@@ -63,6 +64,21 @@ export function answerBytes(
       'content-length': String(body.length),
       ...(ageSeconds !== undefined && { age: String(ageSeconds) }),
       'content-disposition': filename === undefined ? 'attachment' : `attachment; filename="${filename}"`,
+      'x-content-type-options': 'nosniff',
+    },
+  })
+}
+
+/** For as long as somebody reads it. Proxies that collect answers would hold each event back. */
+export function answerStream(c: HttpContext, body: ReadableStream<Uint8Array>): Response {
+  const isRead = c.req.method !== 'HEAD'
+  if (!isRead) void body.cancel()
+  return new Response(isRead ? body : null, {
+    headers: {
+      'cache-control': 'no-store',
+      'x-request-id': c.get('requestId'),
+      'content-type': EVENT_STREAM,
+      'x-accel-buffering': 'no',
       'x-content-type-options': 'nosniff',
     },
   })

@@ -2,6 +2,7 @@
 import { reportToolCall } from '../contracts/activity.ts'
 import { notFound, ServiceError } from '../contracts/errors.ts'
 import { BEARER_MAX } from '../contracts/limits.ts'
+import { EVENT_STREAM } from '../contracts/media-types.ts'
 import type { Principal, EntryPoint, Operation } from '../contracts/operation.ts'
 import { atLeast, orAbove, type Role } from '../contracts/roles.ts'
 import { isWorkload, type WorkloadValidation } from '../contracts/tokens.ts'
@@ -151,6 +152,9 @@ export async function authenticatePresented(
     supportSessionId: valid.support_session_id,
     sources: valid.sources ?? null,
     entryPoint: valid.kind === 'actor' ? 'mcp' : anonymous.entryPoint,
+    again: goesOn(op)
+      ? () => authenticatePresented({ ...presented, validation: undefined }, op, authentication, () => {})
+      : undefined,
   }
   found(principal)
   authorize(principal, op, requested !== undefined)
@@ -201,6 +205,9 @@ function authorizeAppToken({ app, orgId }: Principal, op: Operation, requested: 
   // Any organization but the token's own does not exist for it.
   if (requested !== undefined && requested !== orgId) throw notFound()
 }
+
+/** An event stream is answered for as long as it is open. */
+export const goesOn = ({ http }: Operation): boolean => http.gives === EVENT_STREAM
 
 /** Whatever changes something asks anew. A report only says what a call did that was validated already. */
 const mayReuseValidation = (op: Operation): boolean => op.readOnly || op.name === reportToolCall.name

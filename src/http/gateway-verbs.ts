@@ -2,6 +2,7 @@
 import { listActivity } from '../cores/activity/list-activity.ts'
 import { reportToolCall } from '../cores/activity/report-tool-call.ts'
 import { summarizeActivity } from '../cores/activity/summarize-activity.ts'
+import { watchChanges } from '../cores/changes/watch-changes.ts'
 import { attachDatabase } from '../cores/databases/attach-database.ts'
 import { createDatabase } from '../cores/databases/create-database.ts'
 import { removeDatabase } from '../cores/databases/remove-database.ts'
@@ -178,6 +179,7 @@ export const VERBS = {
   replayFailedDeliveries,
   recoverDeliveries,
   listRecoveries,
+  watchChanges,
   createDocuments,
   syncDocuments,
   showDocuments,

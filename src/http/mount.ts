@@ -4,12 +4,13 @@ import type { Operation, Principal } from '../contracts/operation.ts'
 import { OPERATIONS, type OperationName } from '../contracts/operations.ts'
 import type { Storage } from '../cores/dependencies.ts'
 import { typesOf } from '../contracts/media-types.ts'
-import { answer, answerBytes, answerError, formatFor, type Format } from './answer.ts'
+import { answer, answerBytes, answerError, answerStream, formatFor, type Format } from './answer.ts'
 import {
   authenticate,
   authenticatePresented,
   bearerIn,
   entryPointOf,
+  goesOn,
   requestedOrganization,
   type Authentication,
 } from './authenticate.ts'
@@ -72,6 +73,7 @@ export function mountOperation<Deps extends Partial<Storage>>(
       const key = c.req.header('idempotency-key')
       if (key === undefined || !op.takesIdempotencyKey) {
         const answered = op.output.parse(await handle(principal, input))
+        if (goesOn(op)) return answerStream(c, answered['body'] as ReadableStream<Uint8Array>)
         return op.http.gives
           ? answerBytes(c, {
               ...givenBytes(op, answered),
@@ -97,6 +99,8 @@ export function mountOperation<Deps extends Partial<Storage>>(
     }
   })
 
+  // What goes on has no form but an answer that is read bit by bit.
+  if (goesOn(op)) return
   app.inProcess.add(op, async (request) => {
     declareDurability(op.durability)
     const { principal, input } = await readCall(request).catch((error: unknown) =>

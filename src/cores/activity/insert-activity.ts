@@ -6,6 +6,7 @@ import { locally } from '../../../db/commit-locally.ts'
 import type { Handle } from '../../../db/connect.ts'
 import { getTableColumns, sql } from '../../../db/drizzle.ts'
 import { activity, trailPending } from '../../../db/schema.ts'
+import { notifyChangeSoon } from '../changes/index.ts'
 import { preparedQuery } from '../prepared-query.ts'
 
 type Row = typeof activity.$inferInsert
@@ -36,7 +37,10 @@ function insertSoon(db: Handle, rows: Waiting[]): void {
 async function insertAll(db: Handle, rows: readonly Waiting[]): Promise<void> {
   try {
     await insertRows(db).execute({ rows: JSON.stringify(rows.map(({ row }) => row)) })
-    for (const { done } of rows) done.resolve()
+    for (const { row, done } of rows) {
+      notifyChangeSoon(db, 'activity', row)
+      done.resolve()
+    }
   } catch (error) {
     // Of several, one may be to blame, and the others are other organizations': each by itself.
     if (rows.length > 1 && isAboutRows(error)) for (const one of rows) void insertAll(db, [one])

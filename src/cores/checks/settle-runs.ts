@@ -6,6 +6,7 @@ import type { Transaction } from '../../../db/connect.ts'
 import { sql } from '../../../db/drizzle.ts'
 import { CHECK_STRIP } from '../../contracts/check-results.ts'
 import { makeId } from '../../contracts/ids.ts'
+import { notifyChanges } from '../changes/index.ts'
 import type { Clock, Storage } from '../dependencies.ts'
 import { recordEvent } from '../outbox.ts'
 import { withTransaction } from '../transaction.ts'
@@ -38,6 +39,8 @@ export async function settleRuns({ db, clock }: Storage, finished: readonly Fini
     if (changes.length === 0) return
     await updateChecks(tx, changes)
     await insertRuns(tx, changes)
+    const organizations = changes.map(({ check: { orgId } }) => ({ orgId }))
+    await notifyChanges(tx, 'checks', organizations)
     for (const { check, run, event } of changes)
       if (event && run) await recordCheckEvent(tx, clock, check, run.id, event)
   })

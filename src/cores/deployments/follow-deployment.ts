@@ -6,6 +6,7 @@ import type { DeploymentState } from '../../contracts/deployment-states.ts'
 import type { FindingState, ProposalState } from '../../contracts/outcomes.ts'
 import type { Clock } from '../dependencies.ts'
 import { landMerged } from '../revisions/index.ts'
+import { notifyChange } from '../changes/index.ts'
 import type { Deployment } from './deployment-rows.ts'
 
 /** Cancelled: it can be deployed again, as one that failed. */
@@ -40,6 +41,7 @@ export async function followDeployment(
     endedAt,
   }: Pick<Deployment, 'orgId' | 'id' | 'appId' | 'revisionId' | 'state' | 'endedAt'>,
 ): Promise<void> {
+  await notifyChange(tx, 'deployments', { orgId })
   if (state === 'succeeded') await landMerged(tx, clock, { orgId, appId }, { revisionId, deploymentId: id })
   const followed = await tx
     .update(proposals)
@@ -56,6 +58,7 @@ export async function followDeployment(
       ),
     )
     .returning({ fingerprint: proposals.fingerprint, undoneBy: proposals.undoneBy })
+  if (followed.length > 0) await notifyChange(tx, 'proposals', { orgId })
   const change = FINDING_CHANGES[state]
   if (change === undefined) return
   // What runs now is gone with the next deployment: a push has taken it away.

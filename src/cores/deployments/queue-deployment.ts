@@ -7,6 +7,7 @@ import { ServiceError } from '../../contracts/errors.ts'
 import { makeId } from '../../contracts/ids.ts'
 import { DEPLOYMENTS_QUEUED_MAX } from '../../contracts/limits.ts'
 import type { App } from '../apps/index.ts'
+import { notifyChange } from '../changes/index.ts'
 import type { Clock } from '../dependencies.ts'
 import type { Deployment } from './deployment-rows.ts'
 
@@ -48,5 +49,6 @@ export async function queueDeployment(
     })
     .returning()
   await notify(tx, 'deployments', appId)
+  await notifyChange(tx, 'deployments', { orgId })
   return deployment!
 }

@@ -2,6 +2,7 @@ import { and, eq, isNull, ne, or } from '../../../db/drizzle.ts'
 import { notify } from '../../../db/listen.ts'
 import { loads } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
+import { notifyChange } from '../changes/index.ts'
 import { sourceIdOf } from '../databases/index.ts'
 import { write, type Verb } from '../verb.ts'
 import { isLoad, requireLoad } from './load-rows.ts'
@@ -29,6 +30,7 @@ export const cancelLoad: Verb<'cancelLoad'> = write(
     if (canceled.length === 0)
       throw new ServiceError('CONFLICT', 'The load has finished, or is just finishing')
     await notify(tx, 'loads')
+    await notifyChange(tx, 'loads', { orgId })
     await audit('load.canceled', `${load.filename || load.id} in ${sourceIdOf(source.name)}`)
     return {}
   },

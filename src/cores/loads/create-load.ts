@@ -11,6 +11,7 @@ import {
   LOADS_UNFINISHED_MAX,
   LOADS_UNFINISHED_PER_PERSON,
 } from '../../contracts/limits.ts'
+import { notifyChange } from '../changes/index.ts'
 import { requireDiskQuota } from '../databases/index.ts'
 import { writeInSteps, type Verb } from '../verb.ts'
 import { presentLoad, requireDatabase } from './load-rows.ts'
@@ -79,6 +80,7 @@ export const createLoad: Verb<'createLoad'> = writeInSteps(
           isStaged: true,
         })
         .returning()
+      await notifyChange(tx, 'loads', { orgId })
       return created!
     })
     return presentLoad(load, source)

@@ -6,6 +6,7 @@ import type { SearchConfiguration } from '../../contracts/data-sources.ts'
 import { BUILT_IN_MODEL } from '../../contracts/embedding-settings.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { LOAD_PROBLEMS_SHOWN } from '../../contracts/limits.ts'
+import { notifyChange } from '../changes/index.ts'
 import { requireDiskQuota, sourceIdOf, writeToDatabase, type Queries } from '../databases/index.ts'
 import { requireBulkModel } from '../embeddings/index.ts'
 import { writeInSteps, type Verb } from '../verb.ts'
@@ -87,6 +88,7 @@ export const startLoad: Verb<'startLoad', LoadDeps> = writeInSteps(
       // Somebody else was faster, or it was canceled.
       if (!updated) return undefined
       await notify(tx, 'loads')
+      await notifyChange(tx, 'loads', { orgId })
       await audit(
         'load.started',
         `${load.filename || load.id} into ${sourceIdOf(source.name)}, table ${plan.table}`,

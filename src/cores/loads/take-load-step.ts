@@ -5,6 +5,7 @@ import { dataSources, loads } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { LOAD_GIVE_UP_SECONDS, LOAD_LEASE_SECONDS } from '../../contracts/limits.ts'
 import type { LoadFailure, LoadPhase, LoadWait } from '../../contracts/loads.ts'
+import { notifyChange } from '../changes/index.ts'
 import { recordAudit } from '../record-audit.ts'
 import {
   isOverDiskQuota,
@@ -219,6 +220,7 @@ async function save(
   if (values.state === undefined) return saveStep(deps, load, all)
   return withTransaction(deps.db, async (tx) => {
     const saved = await saveStep({ ...deps, db: tx }, load, all)
+    await notifyChange(tx, 'loads', load)
     // Nothing was changed, so there is nothing to tell.
     if (!saved?.plan || saved.plan.dryRun) return saved
     if (saved.state === 'succeeded') await giveUpVersionsBefore(tx, saved)

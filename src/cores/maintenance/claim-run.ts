@@ -8,6 +8,7 @@ import { notify } from '../../../db/listen.ts'
 import { appHeads, appLeases, apps, maintenanceRuns } from '../../../db/schema.ts'
 import { AGENT_LIMITS } from '../../contracts/agent-tools.ts'
 import { MAINTENANCE_LEASE_SECONDS } from '../../contracts/limits.ts'
+import { notifyChange } from '../changes/index.ts'
 import type { Storage } from '../dependencies.ts'
 import { claimFirst, onTimeline } from '../work/index.ts'
 import { appLease, isLeaseOf, type RunKey } from './lease.ts'
@@ -107,6 +108,7 @@ async function take(
     return undefined
   }
   await notify(tx, 'maintenance', run.id)
+  await notifyChange(tx, 'maintenance', { orgId })
   return present(tx, run, MAINTENANCE_LEASE_SECONDS)
 }
 

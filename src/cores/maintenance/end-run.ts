@@ -6,6 +6,7 @@ import { notify } from '../../../db/listen.ts'
 import { appLeases, maintenanceRuns } from '../../../db/schema.ts'
 import { MAINTENANCE_LATE_SECONDS } from '../../contracts/limits.ts'
 import { outcomeOf, type RunReason, type TerminalCode } from '../../contracts/outcomes.ts'
+import { notifyChange } from '../changes/index.ts'
 import type { Clock, Log, Storage } from '../dependencies.ts'
 import { recordEvent } from '../outbox.ts'
 import { handleInTurns } from '../work/index.ts'
@@ -70,6 +71,7 @@ async function queueAgain(tx: Transaction, clock: Clock, { orgId, executionId }:
     .where(and(eq(maintenanceRuns.orgId, orgId), eq(maintenanceRuns.id, executionId)))
   await notify(tx, 'maintenance')
   await notify(tx, 'maintenance', executionId)
+  await notifyChange(tx, 'maintenance', { orgId })
   return null
 }
 
@@ -252,6 +254,7 @@ async function settleEnded(
       ),
     )
     .returning()
+  if (ended.length > 0) await notifyChange(tx, 'maintenance', { orgId })
   for (const run of ended) {
     await notify(tx, 'maintenance', run.id)
     await recordEnd(tx, clock, run)

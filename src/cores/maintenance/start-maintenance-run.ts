@@ -9,6 +9,7 @@ import { MAINTENANCE_STARTS_PER_APP } from '../../contracts/limits.ts'
 import type { RunMode } from '../../contracts/outcomes.ts'
 import { sha256 } from '../../trust/keyed-hash.ts'
 import type { App } from '../apps/index.ts'
+import { notifyChange } from '../changes/index.ts'
 import type { WithDirectory } from '../directory/index.ts'
 import type { MemberPrincipal } from '../principal.ts'
 import { throttle } from '../throttle.ts'
@@ -96,7 +97,9 @@ async function insertRun(tx: Transaction, wanted: Wanted): Promise<Run | undefin
     .values({ ...rowOf(wanted), status: 'queued' })
     .onConflictDoNothing()
     .returning()
-  if (run) await notify(tx, 'maintenance')
+  if (!run) return undefined
+  await notify(tx, 'maintenance')
+  await notifyChange(tx, 'maintenance', run)
   return run
 }
 

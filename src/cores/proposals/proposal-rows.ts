@@ -4,6 +4,7 @@ import { and, eq } from '../../../db/drizzle.ts'
 import { findings, proposals } from '../../../db/schema.ts'
 import { notFound } from '../../contracts/errors.ts'
 import type { FindingState } from '../../contracts/outcomes.ts'
+import { notifyChange } from '../changes/index.ts'
 import { presentEffect } from './present-effect.ts'
 import { findPullRequest, presentPullRequest, type PullRequestRow } from '../remotes/index.ts'
 import { decisionFor, type Decidable, type Decider, type DecisionRules } from './decide.ts'
@@ -81,6 +82,7 @@ export async function changeProposal(
   values: Partial<Proposal>,
 ): Promise<Proposal> {
   const [row] = await tx.update(proposals).set(values).where(isProposal(proposal)).returning()
+  await notifyChange(tx, 'proposals', proposal)
   return row!
 }
 

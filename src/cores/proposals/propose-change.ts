@@ -15,6 +15,7 @@ import { maskSecrets } from '../../contracts/mask-secrets.ts'
 import { RULES_MODEL, type ProposalState } from '../../contracts/outcomes.ts'
 import { plainText } from '../../contracts/plain-text.ts'
 import { shownPath } from '../../contracts/source-paths.ts'
+import { notifyChange } from '../changes/index.ts'
 import type { Storage } from '../dependencies.ts'
 import {
   citeEvidence,
@@ -302,6 +303,7 @@ async function saveProposal(
   const id = stale?.id ?? makeId('pr', now.getTime())
   if (stale) await replaceStale(tx, run, stale, values)
   else await tx.insert(proposals).values({ ...values, orgId: run.orgId, id, appId: run.appId })
+  await notifyChange(tx, 'proposals', { orgId: run.orgId })
   await recordEvent(tx, clock, {
     orgId: run.orgId,
     type: 'application.maintenance.proposal.created',

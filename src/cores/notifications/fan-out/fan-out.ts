@@ -9,6 +9,7 @@ import { notify } from '../../../../db/listen.ts'
 import { isAppEvent } from '../../../contracts/events.ts'
 import { atLeast } from '../../../contracts/roles.ts'
 import type { DataKeys } from '../../../trust/data-key.ts'
+import { notifyChanges } from '../../changes/index.ts'
 import type { Log, Storage } from '../../dependencies.ts'
 import { memberKey, type WithDirectory } from '../../directory/index.ts'
 import { withTransaction } from '../../transaction.ts'
@@ -108,6 +109,11 @@ async function fanOutPage(
   if (missingWindows.length > 0) return { missingWindows }
   const { isPageFull, people } = await insertDeliveries(tx, deps.clock, batch, windows)
   await notify(tx, 'messages')
+  await notifyChanges(
+    tx,
+    'deliveries',
+    batch.map(({ orgId }) => ({ orgId })),
+  )
   const told = [...people, ...(await peopleOfApps(tx, batch))]
   if (told.length > 0) await notifyPeople(deps, tx, batch, told)
   if (isPageFull) return true

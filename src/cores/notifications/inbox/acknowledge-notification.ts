@@ -1,6 +1,7 @@
 import { and, eq, sql } from '../../../../db/drizzle.ts'
 import { notifications } from '../../../../db/schema.ts'
 import { notFound } from '../../../contracts/errors.ts'
+import { notifyChange } from '../../changes/index.ts'
 import type { WithDirectory } from '../../directory/index.ts'
 import { write, type Verb } from '../../verb.ts'
 import { visibleTo } from './visible-notifications.ts'
@@ -16,6 +17,7 @@ export const acknowledgeNotification: Verb<'acknowledgeNotification', WithDirect
       .where(and(visible, eq(notifications.id, notification_id)))
       .returning()
     if (!row) throw notFound()
+    await notifyChange(tx, 'inbox', member)
     return { id: row.id, read: true, read_at: row.readAt!.toISOString() }
   },
 )

@@ -2,6 +2,7 @@
 import type { Transaction } from '../../../../db/connect.ts'
 import { sql } from '../../../../db/drizzle.ts'
 import { makeId } from '../../../contracts/ids.ts'
+import { notifyChanges } from '../../changes/index.ts'
 import type { Clock } from '../../dependencies.ts'
 
 export type NewNotification = {
@@ -30,4 +31,5 @@ export async function addNotifications(
     from json_to_recordset(${rows}::text::json) as n(
       "orgId" text, "userId" text, id text, "eventId" text, type text, subject text, summary text, url text)
     on conflict (org_id, user_id, event_id) do nothing`)
+  await notifyChanges(tx, 'inbox', added)
 }

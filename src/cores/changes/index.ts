@@ -1,0 +1,2 @@
+/** What the changes core exports. */
+export { notifyChange, notifyChanges, notifyChangeSoon } from './notify-change.ts'
