@@ -79,10 +79,11 @@ import { supportSessionRoutes } from './pages/settings/support-sessions.ts'
 import { ticketRoutes } from './pages/apps/ticket.ts'
 import { newTokenRoutes } from './pages/settings/new-token.ts'
 import { tokenRoutes } from './pages/settings/tokens.ts'
+import { passChangesOn } from './changes.ts'
 import { compressPages } from './compress-pages.ts'
 import { handleError } from './error-page.ts'
 import { limitBody } from './limit-body.ts'
-import { HOME, NOT_FOUND_PAGE } from './safe-next.ts'
+import { CHANGES, HOME, NOT_FOUND_PAGE } from './safe-next.ts'
 import { isSameOrigin } from './same-origin.ts'
 import { securityHeaders } from './security-headers.ts'
 import { signInRoutes } from './sign-in.ts'
@@ -194,6 +195,7 @@ export function createConsole(deps: ConsoleDeps): Hono<ConsoleEnv> {
     throw new ServiceError('NOT_FOUND')
   })
   app.route(HOME, signInRoutes())
+  app.get(CHANGES, passChangesOn)
   app.use('/console/*', requireSession)
   for (const routes of ROUTES) app.route(HOME, routes())
   app.all('/console/*', (c) => {

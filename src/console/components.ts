@@ -1,9 +1,11 @@
 /** Components of console pages: tabs, tables, pages of lists, filters, dialogs, numbers, dates and roles. */
 import { html } from 'hono/html'
+import type { ChangingList } from '../contracts/changes.ts'
 import { atLeast, GRANTABLE_ROLES, type Role } from '../contracts/roles.ts'
 import { icon } from '../pages/icons.ts'
 import { card, inputField, selectField, type Content, type Option } from '../pages/parts.ts'
 import type { PageContext } from './context.ts'
+import { formatNumber } from './format.ts'
 import { pager, rowCount } from './pager.ts'
 
 export const emptyState = (title: string, body: Content, action?: Content) =>
@@ -38,7 +40,7 @@ export const stats = (label: string, numbers: readonly (Stat | false)[]) =>
         one &&
         html`<div class="fact">
           <dt>${one.href === undefined ? one.label : html`<a href="${one.href}">${one.label}</a>`}</dt>
-          <dd>${one.value}</dd>
+          <dd>${typeof one.value === 'number' ? formatNumber(one.value) : one.value}</dd>
           ${one.note && html`<dd class="note">${one.note}</dd>`}
         </div>`,
     )}
@@ -59,7 +61,7 @@ export const table = (caption: string, columns: readonly string[], rows: readonl
     <tbody role="rowgroup">
       ${rows.map(
         (cells) => html`<tr role="row">
-          ${cells.map((cell, at) => html`<td role="cell" data-label="${columns[at]?.startsWith('(') ? '' : columns[at]}"><div class="cell">${cell}</div></td>`)}
+          ${cells.map((cell, at) => html`<td role="cell" data-label="${columns[at]?.startsWith('(') ? '' : columns[at]}"><div class="cell">${typeof cell === 'number' ? formatNumber(cell) : cell}</div></td>`)}
         </tr>`,
       )}
     </tbody>
@@ -92,17 +94,27 @@ type List = {
   /** Seconds, of what was read from a standby. */
   age?: number | undefined
   after?: Content
+  /** Lists that it shows: when one of them changes while the page is open, it is shown anew. */
+  changes?: ListNames | undefined
 }
 
 /** A card with a list: its filters, its table or what is said instead of an empty one, and its pager. */
 export function listCard(c: PageContext, list: List) {
-  const { title, label = '', filters, caption, columns, rows, empty, after } = list
+  const { title, label = '', filters, caption, columns, rows, empty, after, changes } = list
   const body = html`${filters && filterForm(c, label, filters)}
     ${rows.length === 0 ? empty : table(caption, columns, rows)} ${'next' in list ? pager(c, rows.length, { next_cursor: list.next, total: list.total, age_seconds: list.age }) : rowCount(rows.length)} ${after}`
-  return title === undefined
-    ? html`<div class="card card-list">${body}</div>`
-    : card(title, body, undefined, 'card-list')
+  const shown =
+    title === undefined
+      ? html`<div class="card card-list">${body}</div>`
+      : card(title, body, undefined, 'card-list')
+  return changes === undefined ? shown : changing('list', changes, shown)
 }
+
+type ListNames = ChangingList | readonly [ChangingList, ...ChangingList[]]
+
+/** A part of a page that is shown anew when one of these lists changes; without the script it stays as it is. */
+export const changing = (id: string, lists: ListNames, part: Content) =>
+  html`<div id="${id}" class="changing" data-changes="${[lists].flat().join(' ')}">${part}</div>`
 
 type FilterSelect = {
   name: string
@@ -159,8 +171,15 @@ type Dialog = {
  * A button that opens a modal dialog: the browser does it, with or without scripts, keeps the focus inside, and gives it
  * back afterwards. A click beside it does not close it, because that would lose what was typed.
  */
-export const dialog = (id: string, label: Content, { title, content, hasCancel }: Dialog, name?: string) =>
-  html`<button type="button" class="button button-quiet button-small" commandfor="${id}" command="show-modal" aria-haspopup="dialog" ${name && html`aria-label="${name}"`}>${label}</button>
+export const dialog = (
+  id: string,
+  label: Content,
+  { title, content, hasCancel }: Dialog,
+  name?: string,
+  /** `main`: what the page is for, beside its heading. */
+  kind: 'quiet' | 'main' = 'quiet',
+) =>
+  html`<button type="button" class="button ${kind === 'main' ? 'button-main' : 'button-quiet button-small'}" commandfor="${id}" command="show-modal" aria-haspopup="dialog" ${name && html`aria-label="${name}"`}>${label}</button>
     <dialog id="${id}" aria-labelledby="${id}-title" class="window">
       <div class="window-head">
         <h2 id="${id}-title">${title}</h2>

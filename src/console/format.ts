@@ -8,7 +8,13 @@ export function formatDuration(ms: number): string {
 export const formatBytes = (count: number): string =>
   count < 1_024 ? `${count} B` : `${(count / 1_024).toFixed(1)} KiB`
 
-export const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
+const NUMBER = new Intl.NumberFormat('en-US')
+
+/** With the same separators everywhere. */
+export const formatNumber = (value: number): string => NUMBER.format(value)
+
+export const plural = (count: number, noun: string): string =>
+  `${formatNumber(count)} ${noun}${count === 1 ? '' : 's'}`
 
 const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' })
 export const dayLabel = (day: string): string => DAY.format(new Date(day))

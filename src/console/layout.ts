@@ -10,6 +10,7 @@ import { notice, type Content } from '../pages/parts.ts'
 import { supportSessionBanner } from './support-session-banner.ts'
 import { sessionOf, type PageContext } from './context.ts'
 import { personalForm } from './forms.ts'
+import { CHANGES } from './safe-next.ts'
 
 export const CONSOLE_ASSETS = assetsUnder('/console/assets')
 export type Page = {
@@ -40,6 +41,7 @@ export function page(c: PageContext, { title, lead, actions, tabs, parents = [],
         title: title === name ? `${documentTitle} · svc` : `${documentTitle} · ${name}`,
         assets: CONSOLE_ASSETS,
         script: true,
+        changes: session.organization ? `${CHANGES}?organization=${session.organization.id}` : undefined,
       },
       html`<header class="top">
           <button type="button" class="button-bare menu-button" popovertarget="navigation" aria-label="Menu">${icon('menu')}</button>
@@ -113,7 +115,7 @@ export const outsidePage = (c: PageContext, { title, lead, body, status = 200 }:
 /** In the header, so that it is visible on every page, also on a phone. */
 async function inboxLink(unread: Promise<number>) {
   const count = await unread
-  return html`<a class="button-bare top-inbox" href="${INBOX}">${icon('inbox')}<span class="unseen">Inbox</span>${count > 0 && html` <span class="count">${count > 99 ? '99+' : count}<span class="unseen"> unread</span></span>`}</a>`
+  return html`<a class="button-bare top-inbox" id="unread" data-changes="inbox" href="${INBOX}">${icon('inbox')}<span class="unseen">Inbox</span>${count > 0 && html` <span class="count">${count > 99 ? '99+' : count}<span class="unseen"> unread</span></span>`}</a>`
 }
 
 function organizationMenu(c: PageContext) {

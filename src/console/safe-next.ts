@@ -3,9 +3,11 @@
 export const HOME = '/console'
 /** What the listener shows people who open an address that is none. */
 export const NOT_FOUND_PAGE = '/console/not-found'
+/** The event stream of open pages. */
+export const CHANGES = '/console/changes'
 
 /** Pages that would send a person round in circles. */
-const NOT_A_DESTINATION = /^\/console\/(sign-in|sign-out|signed-out|assets)(\/|$)/
+const NOT_A_DESTINATION = /^\/console\/(sign-in|sign-out|signed-out|assets|changes)(\/|$)/
 
 export function safeNext(next: string | undefined, appUrl: URL): string {
   if (!next || next.length > 2000) return HOME

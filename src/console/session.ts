@@ -58,16 +58,21 @@ export const clientFor = (
   c: PageContext,
   token?: string,
   options: Pick<CallOptions, 'organization' | 'signal' | 'validation'> = {},
-): Call =>
-  httpClient(c.var.deps.gateway, {
-    ...options,
-    token,
-    entryPoint: 'console',
-    address: c.req.header(ADDRESS_HEADER),
-    requestId: c.var.requestId,
-    traceparent: c.req.header('traceparent'),
-    userAgent: c.req.header('user-agent'),
-  })
+): Call => httpClient(c.var.deps.gateway, optionsFor(c, token, options))
+
+export const optionsFor = (
+  c: PageContext,
+  token: string | undefined,
+  options: Pick<CallOptions, 'organization' | 'signal' | 'validation'>,
+): CallOptions => ({
+  ...options,
+  token,
+  entryPoint: 'console',
+  address: c.req.header(ADDRESS_HEADER),
+  requestId: c.var.requestId,
+  traceparent: c.req.header('traceparent'),
+  userAgent: c.req.header('user-agent'),
+})
 
 /**
  * `named` is the organization a form was shown for: when another tab has switched meanwhile, the button must
@@ -148,7 +153,7 @@ function checkFormToken(form: FormData, session: ConsoleSession): void {
 /** Rotated this often, a stolen token is of use for minutes, and its second use ends the session. */
 const ROTATE_AFTER_SECONDS = 15 * 60
 
-async function freshToken(c: PageContext, token: string): Promise<string> {
+export async function freshToken(c: PageContext, token: string): Promise<string> {
   const age = ageSeconds(token, c.var.deps.clock())
   if (age === undefined || age < ROTATE_AFTER_SECONDS) return token
   try {
@@ -161,6 +166,13 @@ async function freshToken(c: PageContext, token: string): Promise<string> {
     throw error
   }
 }
+
+/** One that another tab has just replaced is good for a minute. */
+const REPLACED_SECONDS = 10
+
+/** How long nobody rotates it. */
+export const secondsUntilRotation = (c: PageContext, token: string): number =>
+  Math.max(REPLACED_SECONDS, ROTATE_AFTER_SECONDS - (ageSeconds(token, c.var.deps.clock()) ?? Infinity))
 
 /** Read without verifying: it only decides when to ask for a new token, and a forged one harms nobody but its owner. */
 export function ageSeconds(token: string, now: Date): number | undefined {

@@ -7,7 +7,13 @@ import type { Content } from './parts.ts'
 export type { Content } from './parts.ts'
 
 export const skeleton = (
-  about: { title: string; assets: Assets; script: boolean },
+  about: {
+    title: string
+    assets: Assets
+    script: boolean
+    /** Where it is told of what changes while it is open. */
+    changes?: string | undefined
+  },
   body: Content,
 ) => html`<!doctype html>
 <html lang="en">
@@ -20,7 +26,7 @@ export const skeleton = (
     <link rel="stylesheet" href="${about.assets.style.path}" />
     ${about.script && html`<script src="${about.assets.script.path}" defer></script>`}
   </head>
-  <body>
+  <body${about.changes !== undefined && html` data-stream="${about.changes}"`}>
     <a class="skip" href="#content">Skip to content</a>
     ${body}
   </body>

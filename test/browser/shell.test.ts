@@ -71,6 +71,65 @@ describe.skipIf(findChromium() === undefined)('the shell in a browser', { timeou
     })
   })
 
+  describe('what changes elsewhere', () => {
+    /** Streams that the server has open for pages. */
+    const streamsOf = (pages: readonly Page[]) => {
+      const opened: string[] = []
+      for (const page of pages)
+        page.on('request', (request) => {
+          if (request.url().includes('/console/changes')) opened.push(request.url())
+        })
+      return opened
+    }
+
+    test('is on open pages without a reload, with one stream for two tabs, and typed words stay', async () => {
+      const context = await served.contextOf(browser, served.people.owner)
+      const [first, second] = [await context.newPage(), await context.newPage()]
+      const opened = streamsOf([first, second])
+      await first.goto(`${base}/console/inbox`)
+      await second.goto(`${base}/console/inbox`)
+      await second.getByLabel('Event type').fill('deploy.*')
+      const unread = (page: Page) => page.locator('.news-unread')
+      const before = await unread(first).count()
+      await served.notifyOwner('A deployment of the shop failed while somebody looked')
+      for (const page of [first, second]) {
+        await page.getByText('failed while somebody looked').waitFor()
+        expect(await unread(page).count()).toBe(before + 1)
+      }
+      expect(await second.getByLabel('Event type').inputValue()).toBe('deploy.*')
+      expect(opened).toHaveLength(1)
+      expect(await axeFindings(first)).toEqual([])
+      // The tab that had it goes; the other one goes on.
+      await first.close()
+      await served.notifyOwner('Another one failed after that')
+      await second.getByText('failed after that').waitFor()
+      expect(opened).toHaveLength(2)
+      await context.close()
+    })
+
+    test('a stream that is refused is over for good: the browser does not ask again', async () => {
+      const page = await open('/console/inbox')
+      const state = await page.evaluate(
+        () =>
+          new Promise((resolve) => {
+            const source = new EventSource('/console/changes?organization=org_0000000000000000000000000')
+            source.addEventListener('error', () => resolve(source.readyState))
+          }),
+      )
+      expect(state).toBe(2)
+      await page.context().close()
+    })
+
+    test('without scripts there is none', async () => {
+      const context = await served.contextOf(browser, served.people.owner, { javaScriptEnabled: false })
+      const page = await context.newPage()
+      const opened = streamsOf([page])
+      await page.goto(`${base}/console/inbox`)
+      expect(opened).toEqual([])
+      await context.close()
+    })
+  })
+
   describe.each([true, false])('a dialog (scripts: %s)', (javaScriptEnabled) => {
     test('keeps the focus, is left by Cancel, and gives the focus back', async () => {
       const page = await open('/console/settings/tokens', { javaScriptEnabled })

@@ -89,19 +89,21 @@ export async function serveConsole() {
       { outcome: 'failed', reason: 'outcome_unknown', httpStatus: null },
     ]),
   ]
-  await withTransaction(system.db, (tx) =>
-    addNotifications(tx, () => system.clock.now(), [
-      {
-        orgId: org.id,
-        userId: owner.userId,
-        eventId: unique('evt'),
-        type: 'deploy.failed',
-        subject: 'apps/shop',
-        summary: 'A deployment failed',
-        url: `${base}/console/apps/shop`,
-      },
-    ]),
-  )
+  const notifyOwner = (summary: string) =>
+    withTransaction(system.db, (tx) =>
+      addNotifications(tx, () => system.clock.now(), [
+        {
+          orgId: org.id,
+          userId: owner.userId,
+          eventId: unique('evt'),
+          type: 'deploy.failed',
+          subject: 'apps/shop',
+          summary,
+          url: `${base}/console/apps/shop`,
+        },
+      ]),
+    )
+  await notifyOwner('A deployment failed')
 
   return {
     base,
@@ -110,6 +112,7 @@ export async function serveConsole() {
     people,
     things,
     host,
+    notifyOwner,
     deliveries: [things.delivery_id, ...deliveries.map(({ id }) => id)],
     /** A window of somebody who has signed in. */
     async contextOf(

@@ -5,6 +5,15 @@ const format = (options) => new Intl.DateTimeFormat(undefined, options)
 const exact = format({ dateStyle: 'medium', timeStyle: 'long' })
 const shown = format({ dateStyle: 'medium', timeStyle: 'short' })
 const onlyDay = format({ dateStyle: 'medium' })
+const two = '2-digit'
+const clock = format({
+  month: 'short',
+  day: 'numeric',
+  hour: two,
+  minute: two,
+  second: two,
+  hourCycle: 'h23',
+})
 const relative = new Intl.RelativeTimeFormat('en', { style: 'short' })
 const UNITS = [
   ['second', 1, 60],
@@ -15,7 +24,7 @@ const UNITS = [
 function ago(date) {
   const seconds = Math.round((date - Date.now()) / 1000)
   for (const [unit, size, most] of UNITS) {
-    const count = Math.trunc(seconds / size)
+    const count = Math.round(seconds / size)
     if (Math.abs(count) < most) return relative.format(count, unit)
   }
   return onlyDay.format(date)
@@ -25,7 +34,8 @@ function showTimes(root) {
   for (const time of root.querySelectorAll('time[datetime]')) {
     const date = new Date(time.dateTime)
     time.title = `${exact.format(date)} (${time.title})`
-    time.textContent = ('day' in time.dataset ? onlyDay : shown).format(date)
+    const style = 'day' in time.dataset ? onlyDay : 'clock' in time.dataset ? clock : shown
+    time.textContent = style.format(date)
   }
   moving = document.querySelectorAll('time[data-relative]')
   tick()
@@ -36,6 +46,8 @@ function tick() {
     if (text !== time.textContent) time.textContent = text
   }
 }
+// As it came: what the script does to it later is no change.
+const known = new Map([...document.querySelectorAll('[data-changes]')].map((part) => [part, part.innerHTML]))
 showTimes(document)
 setInterval(() => document.hidden || tick(), 1000)
 
@@ -225,7 +237,15 @@ for (const output of document.querySelectorAll('pre[data-live]')) {
   setTimeout(follow, 1000)
 }
 
-// A part of a page that is asked for again while the page is open, until it contains data-final. What has the focus keeps it.
+// A part of a page that is replaced by what it is now. What has the focus keeps it.
+function replacePart(part, html) {
+  const focused = part.contains(document.activeElement) && document.activeElement.href
+  part.innerHTML = html
+  showTimes(part)
+  if (focused) [...part.querySelectorAll('a')].find(({ href }) => href === focused)?.focus()
+}
+
+// One that is asked for again while the page is open, until it contains data-final.
 for (const part of document.querySelectorAll('[data-refresh]')) {
   const status = document.querySelector('[data-refresh-status]')
   const said = status?.textContent
@@ -239,12 +259,7 @@ for (const part of document.querySelectorAll('[data-refresh]')) {
     const found = answer.ok && (await answer.text())
     failures = found ? 0 : failures + 1
     if (status) status.textContent = failures > 1 ? 'Not connected. Reload the page if this stays.' : said
-    if (found && found !== known) {
-      const focused = part.contains(document.activeElement) && document.activeElement.href
-      part.innerHTML = known = found
-      showTimes(part)
-      if (focused) [...part.querySelectorAll('a')].find(({ href }) => href === focused)?.focus()
-    }
+    if (found && found !== known) replacePart(part, (known = found))
     if (isFinal()) document.title = `✓ ${document.title}`
     else later()
   }
@@ -255,6 +270,88 @@ for (const part of document.querySelectorAll('[data-refresh]')) {
       Math.min(2000 * 2 ** failures, 10_000) + (asked < 150 ? 0 : 3000),
     )
   if (!isFinal()) later()
+}
+
+// What changes elsewhere: one stream for all tabs of an organization. A page that is not seen has none, and catches up later.
+const stream = document.body.dataset.stream
+if (stream && window.EventSource && window.BroadcastChannel) {
+  const tabs = new BroadcastChannel(stream)
+  let isDue = false
+  let isAsking = false
+  let end
+  // Nothing is taken away from whoever is about to use it.
+  const isInUse = (part) =>
+    part.querySelector('dialog[open], details[open], :focus:not(a, button)') ||
+    [...part.querySelectorAll('input')].some(
+      (one) => one.value !== one.defaultValue || one.checked !== one.defaultChecked,
+    ) ||
+    (!getSelection().isCollapsed && getSelection().containsNode(part, true))
+  async function update() {
+    if (isAsking || document.hidden) return
+    isDue = false
+    isAsking = true
+    const begun = Date.now()
+    const answer = await fetch(location.href, { redirect: 'manual' }).catch(() => ({}))
+    const text = answer.ok && (await answer.text())
+    const now = text && new DOMParser().parseFromString(text, 'text/html')
+    // Another tab may have gone to another organization.
+    if (now && now.body.dataset.stream === stream) {
+      for (const [part, html] of known) {
+        const fresh = now.getElementById(part.id)?.innerHTML
+        if (fresh === undefined || fresh === html || isInUse(part)) continue
+        known.set(part, fresh)
+        replacePart(part, fresh)
+      }
+    }
+    // A page that takes long to make is asked for less often.
+    setTimeout(
+      () => {
+        isAsking = false
+        if (isDue) update()
+      },
+      2000 + 50 * (Date.now() - begun),
+    )
+  }
+  function changed(lists) {
+    const isShown = ({ dataset }) => !lists || dataset.changes.split(' ').some((one) => lists.includes(one))
+    if (![...known.keys()].some(isShown)) return
+    isDue = true
+    update()
+  }
+  function listen() {
+    const source = new EventSource(stream)
+    let isAgain = false
+    source.onmessage = ({ data }) => {
+      tabs.postMessage(data)
+      changed(data.split(' '))
+    }
+    // What happened in between nobody tells.
+    source.onopen = () => {
+      if (isAgain) changed()
+      isAgain = true
+    }
+    return new Promise((resolve) => {
+      end = () => {
+        source.close()
+        resolve()
+      }
+    })
+  }
+  tabs.onmessage = ({ data }) => changed(data.split(' '))
+  function connect() {
+    const asked = new AbortController()
+    end = () => asked.abort()
+    // Without locks, which need a secure context, each tab has its own.
+    if (navigator.locks) navigator.locks.request(stream, { signal: asked.signal }, listen).catch(() => {})
+    else void listen()
+  }
+  document.addEventListener('visibilitychange', () => {
+    end?.()
+    if (document.hidden) return
+    connect()
+    changed()
+  })
+  if (!document.hidden) connect()
 }
 
 // Files that are sent: how much of them has arrived. Whatever goes wrong, the browser sends the form itself.

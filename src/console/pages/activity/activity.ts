@@ -75,6 +75,7 @@ async function showActivity(c: PageContext) {
     tabs: tabsFor(c, type, { [type]: list.total, [otherThan(type)]: other.total }),
     body: html`${activityCharts(noun, withEmptyDays(days, summary.days))}
       ${listCard(c, {
+        changes: 'activity',
         label: 'Filter activity',
         filters: html`<input type="hidden" name="type" value="${type}" />
           ${type === 'data_source' && sourceFilter(filters.source, sources)}

@@ -34,6 +34,7 @@ async function showChecks(c: PageContext) {
 
 const checkList = (c: PageContext, app: App, listed: Listed) =>
   listCard(c, {
+    changes: 'checks',
     ...CHECKS.parts(c, listed),
     caption: 'Checks by name',
     columns: ['Check', 'State', 'Last results', 'What', 'Last run'],

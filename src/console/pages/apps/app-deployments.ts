@@ -51,6 +51,7 @@ function deploymentList(c: PageContext, app: App, listed: Listed) {
     )
   }
   return listCard(c, {
+    changes: 'deployments',
     title: 'Deployments',
     label: 'Filter deployments',
     ...DEPLOYMENTS.parts(c, listed),

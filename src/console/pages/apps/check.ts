@@ -11,7 +11,7 @@ import {
   updateCheck,
 } from '../../../contracts/checks.ts'
 import { button, card, linkButton } from '../../../pages/parts.ts'
-import { emptyState, exactTime, listCard, pair, time } from '../../components.ts'
+import { changing, emptyState, exactTime, listCard, pair, time } from '../../components.ts'
 import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.ts'
 import { partOf } from '../../fields.ts'
 import { listOf } from '../../list-of.ts'
@@ -56,7 +56,7 @@ async function showOne(c: PageContext) {
     parents: tabParents(app, 'checks'),
     lead: html`${resultBadge(check.state)} ${check.paused !== null && pauseBadge(check.paused)}`,
     actions: html`${isTrouble(check) && linkButton(incidentPath(app.alias, check.id), 'Incident', worksOnIt ? 'quiet' : 'main')} ${worksOnIt && actions(c, check)}`,
-    body: html`${facts(check)} ${runList(c, runs)} ${windowCard(c, check, worksOnIt)}`,
+    body: html`${changing('status', 'checks', facts(check))} ${runList(c, runs)} ${windowCard(c, check, worksOnIt)}`,
   })
 }
 
@@ -80,7 +80,7 @@ const actions = (c: PageContext, { name, enabled, paused }: Check) =>
 const facts = (check: Check) =>
   card(
     'Status',
-    html`${check.recent.length > 0 && html`<p>${checkStrip(check.recent)}</p>`}
+    html`${check.recent.length > 0 && html`<p class="strip-large">${checkStrip(check.recent)}</p>`}
       <dl class="pairs">
         ${pair('Target', html`<code>${targetOf(check.definition)}</code>`)}
         ${
@@ -100,6 +100,7 @@ const facts = (check: Check) =>
 
 const runList = (c: PageContext, listed: Runs) =>
   listCard(c, {
+    changes: 'checks',
     ...RUNS.parts(c, listed),
     title: 'History',
     label: 'Filter runs',
@@ -142,7 +143,7 @@ const windowCard = (c: PageContext, { maintenance_windows: windows }: Check, wor
   )
 
 const runNow = (c: PageContext) =>
-  actAndReturn(c, pathOf(c), 'Run requested. Reload the page in a moment to see its result.', () =>
+  actAndReturn(c, pathOf(c), 'Run requested. Its result appears here in a moment.', () =>
     sessionOf(c).call(runCheck, keyOf(c)),
   )
 

@@ -28,4 +28,5 @@ export const deploymentBadge = (state: DeploymentState, cancelRequested = false)
     : badge(DEPLOYMENT_LABELS[state].label, DEPLOYMENT_LABELS[state].badge)
 
 /** The end of an id tells it from its neighbors; its start is the time. */
-export const shortId = (id: string) => html`<code title="${id}">${id.slice(0, 4)}…${id.slice(-6)}</code>`
+export const shortId = (id: string) =>
+  html`<code class="short-id" title="${id}">${id.slice(0, 4)}…${id.slice(-6)}</code>`

@@ -2,7 +2,7 @@
 import { html } from 'hono/html'
 import { listLoads } from '../../../contracts/loads.ts'
 import { card, linkButton } from '../../../pages/parts.ts'
-import { table, time } from '../../components.ts'
+import { changing, table, time } from '../../components.ts'
 import { sessionOf, type PageContext } from '../../context.ts'
 import { LOAD_FILE_PATH } from './load-file.ts'
 import { loadBadge, loadPath } from './load-labels.ts'
@@ -18,17 +18,21 @@ export async function loadsCard(c: PageContext, source: Source) {
     'Files',
     html`${
       loads.length > 0 &&
-      table(
-        'The last files that were loaded',
-        ['File', 'State', 'Table', 'Rows', 'By', 'When'],
-        loads.map((load) => [
-          html`<a href="${loadPath(load)}">${load.filename || load.id}</a>`,
-          loadBadge(load),
-          load.table ?? '',
-          load.rows.toLocaleString('en'),
-          load.created_by,
-          time(load.created_at),
-        ]),
+      changing(
+        'loads',
+        'loads',
+        table(
+          'The last files that were loaded',
+          ['File', 'State', 'Table', 'Rows', 'By', 'When'],
+          loads.map((load) => [
+            html`<a href="${loadPath(load)}">${load.filename || load.id}</a>`,
+            loadBadge(load),
+            load.table ?? '',
+            load.rows.toLocaleString('en'),
+            load.created_by,
+            time(load.created_at),
+          ]),
+        ),
       )
     }
     <div class="actions">${linkButton(`${LOAD_FILE_PATH}?database=${name}`, 'Load a file', 'quiet')}</div>`,

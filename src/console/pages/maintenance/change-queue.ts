@@ -21,6 +21,7 @@ async function showQueue(c: PageContext) {
     title: 'Change queue',
     lead: 'What the maintenance agent proposes, over all apps. It never decides itself.',
     body: listCard(c, {
+      changes: ['proposals', 'deployments'],
       label: 'Filter proposals',
       ...QUEUE.parts(c, listed ?? {}),
       caption: 'Proposals of all apps, newest first',

@@ -2,7 +2,7 @@
 import { html } from 'hono/html'
 import { AGENTS_TOLD_MAX } from '../../../contracts/limits.ts'
 import { page } from '../../layout.ts'
-import { day, emptyState, roleBadge, ROLE_LABELS, stats } from '../../components.ts'
+import { changing, day, emptyState, roleBadge, ROLE_LABELS, stats } from '../../components.ts'
 import { linkButton } from '../../../pages/parts.ts'
 import {
   createRoutes,
@@ -36,10 +36,10 @@ async function showOverview(c: PageContext) {
     title: organization.name,
     lead: html`${roleBadge(organization.role)} ${ROLE_LABELS[organization.role].about}.`,
     body: html`
-      ${numbers(session, organization, facts)}
+      ${changing('numbers', ['activity', 'deliveries'], numbers(session, organization, facts))}
       <div class="split">
-        <div class="split-main">${askCard(c, facts.sources)} ${callsChart(session, facts.days)} ${recentAgents(session, facts)}</div>
-        <div class="split-side">${attentionCard(facts)} ${firstSteps(c, session, facts)}</div>
+        <div class="split-main">${askCard(c, facts.sources)} ${changing('calls', 'activity', html`${callsChart(session, facts.days)} ${recentAgents(session, facts)}`)}</div>
+        <div class="split-side">${changing('attention', ['inbox', 'proposals', 'deliveries'], attentionCard(facts))} ${firstSteps(c, session, facts)}</div>
       </div>
       <p class="note">Organization <code>${organization.slug}</code> · Created ${day(organization.created_at)}</p>
     `,

@@ -1,0 +1,42 @@
+/** The event stream of an open page, passed on from the gateway: which lists have changed. The page then asks for itself. */
+import { openStream } from '../client/http-client.ts'
+import { watchChanges } from '../contracts/changes.ts'
+import { ERRORS, ServiceError } from '../contracts/errors.ts'
+import { idPattern } from '../contracts/ids.ts'
+import { EVENT_STREAM } from '../contracts/media-types.ts'
+import type { PageContext } from './context.ts'
+import { readSessionToken } from './cookies.ts'
+import { freshToken, optionsFor, secondsUntilRotation } from './session.ts'
+
+/** Refused in a line: nobody sees the page of an error here, and no sign-in begins by itself. */
+export async function passChangesOn(c: PageContext): Promise<Response> {
+  try {
+    return await passOn(c)
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    const status = isWithoutRights(error) ? 403 : ERRORS[error.code].status
+    const wait = error.retryAfterSeconds
+    return new Response(null, {
+      status,
+      headers: wait === undefined ? {} : { 'retry-after': String(wait) },
+    })
+  }
+}
+
+const isWithoutRights = ({ code }: ServiceError): boolean =>
+  code === 'UNAUTHENTICATED' || code === 'FORBIDDEN' || code === 'NOT_FOUND'
+
+async function passOn(c: PageContext): Promise<Response> {
+  const presented = readSessionToken(c)
+  const organization = c.req.query('organization') ?? ''
+  if (presented === undefined || !idPattern('org').test(organization)) throw new ServiceError('FORBIDDEN')
+  const token = await freshToken(c, presented)
+  // A page that rotates the token makes this one old, and whoever went on showing it would end the session.
+  const rotated = AbortSignal.timeout(Math.round(secondsUntilRotation(c, token) * 1000))
+  const signal = AbortSignal.any([c.req.raw.signal, rotated])
+  const options = optionsFor(c, token, { organization, signal })
+  const body = await openStream(c.var.deps.gateway, options)(watchChanges, {})
+  return new Response(body, {
+    headers: { 'content-type': EVENT_STREAM, 'cache-control': 'no-store', 'x-accel-buffering': 'no' },
+  })
+}
