@@ -11,13 +11,8 @@ import { sourceConnections } from '../db/managed/source-connections.ts'
 import { httpClient } from '../src/client/http-client.ts'
 import { validateToken } from '../src/contracts/tokens.ts'
 import { findSource, readLogin, openSource } from '../src/cores/databases/index.ts'
-import {
-  filterConditions,
-  exactStatement,
-  indexStatement,
-  strategyFor,
-  type VectorSearch,
-} from '../src/cores/search/nearest-rows.ts'
+import { exactStatement, indexStatement, strategyFor } from '../src/cores/search/nearest-rows.ts'
+import { filterConditions, type VectorSearch } from '../src/cores/search/table-search.ts'
 import { vectorLiteral } from '../src/cores/search/quote.ts'
 import { countQuestion } from '../src/cores/search/question-limits.ts'
 import { recordingActivity } from '../src/cores/activity/record-activity.ts'

@@ -35,6 +35,8 @@ export type StoredPlan = {
   readonly changes?: LoadChanges | undefined
   /** Rows whose text is longer than the built-in model reads. */
   readonly longRows?: number | undefined
+  /** Some rows may be: after their vectors they are divided into passages, up to this one. */
+  readonly passages?: { readonly upTo: number; readonly isDivided?: true } | undefined
   /** The version before is back. */
   readonly isUndone?: boolean | undefined
   /** When that was last changed. */
@@ -86,7 +88,7 @@ export type StoredSync = {
   /** It changes who sees documents that it does not send. */
   readonly isAdmins?: boolean | undefined
 }
-export type ColumnType = 'text' | 'numeric' | 'boolean' | 'date' | 'timestamp' | 'time' | 'text[]'
+export type ColumnType = 'text' | 'numeric' | 'boolean' | 'date' | 'timestamp' | 'time' | 'text[]' | 'jsonb'
 export type StoredColumn = {
   readonly name: string
   readonly header: string
@@ -97,6 +99,8 @@ export type StoredColumn = {
   readonly isChosen?: true
   /** Its values are lists, as the first rows of the file have shown. */
   readonly isList?: true
+  /** Of objects or lists: kept as JSON. */
+  readonly isJson?: true
 }
 
 export const loads = pgTable(

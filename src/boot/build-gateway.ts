@@ -40,6 +40,7 @@ export function buildGateway(shared: Shared): Running {
     embeddingTokensPerDay: limits.embeddingTokensPerDay,
     tableInfo: createTableInfoCache(),
     readDocument: documents.readDocument,
+    divideTexts: documents.divideTexts,
     readTable: documents.readTable,
     tablePreviews: createTurns(FAIR_QUEUES.tablePreviews),
     questionLimits: limits.questionLimits,

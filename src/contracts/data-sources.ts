@@ -383,7 +383,7 @@ export const Hit = z.object({
   metadata: z
     .record(z.string(), z.unknown())
     .describe(
-      'The other content columns, `_score` (higher is better), `_target`, and where configured `_mode`, `_found_by` (`meaning`, `words` or both) and `_handle`.',
+      'The other content columns, `_score` (higher is better), `_target`, where configured `_mode`, `_found_by` (`meaning`, `words` or both) and `_handle`, and of a row whose text is longer than the model reads `_passage`, the part of it that is nearest.',
     ),
 })
 export type Hit = z.output<typeof Hit>

@@ -135,7 +135,7 @@ export const Load = z.object({
     .int()
     .nullable()
     .describe(
-      'Rows whose text is longer than the built-in model reads: by meaning they are found by its beginning alone. null: not known.',
+      'Rows whose text is longer than the model reads: it is divided into passages, and each of them finds the row. null: not known.',
     ),
   undo_until: Time.nullable().describe('So long the version before of the table is kept.'),
   undone: z.boolean().describe('The version before is back.'),

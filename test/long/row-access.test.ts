@@ -6,15 +6,19 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { and, eq } from '../../db/drizzle.ts'
 import { dataSources } from '../../db/schema.ts'
 import { HITS_MAX } from '../../src/contracts/limits.ts'
-import { openSource } from '../../src/cores/databases/index.ts'
+import { openSource, type Queries } from '../../src/cores/databases/index.ts'
+import type { Condition } from '../../src/cores/search/filter-columns.ts'
 import {
-  filterConditions,
   hitsOf,
   indexStatement,
+  rawColumns,
+  textColumns,
   type FoundRow,
 } from '../../src/cores/search/nearest-rows.ts'
 import { vectorLiteral } from '../../src/cores/search/quote.ts'
+import { mergeNearest, passagesStatement } from '../../src/cores/search/row-passages.ts'
 import { readTableInfo } from '../../src/cores/search/table-info.ts'
+import { filterConditions, type VectorSearch } from '../../src/cores/search/table-search.ts'
 import { startWithDatabases, type SystemWithDatabases } from '../support/data-sources.ts'
 import {
   askAll,
@@ -107,13 +111,8 @@ describe.each(ENGINES)('managed databases %s', (_name, where) => {
               limit: HITS_MAX,
             }
             const conditions = filterConditions(search, 2)
-            const found = conditions
-              ? await queries.query<FoundRow>(indexStatement(search, conditions), [
-                  vectorLiteral(search.vector),
-                  ...conditions.map(({ parameter }) => parameter),
-                ])
-              : []
-            const ids = hitsOf(search, found).map(({ id }) => id)
+            const found = conditions ? await nearest(queries, search, conditions) : []
+            const ids = hitsOf(search, found ?? []).map(({ id }) => id)
             expect(ids, asker.name).toEqual(nearestIds(seen, question, HITS_MAX))
           }
         }
@@ -121,6 +120,18 @@ describe.each(ENGINES)('managed databases %s', (_name, where) => {
     })
   })
 })
+
+/** Both legs. There are fewer rows than the index gives up after. */
+async function nearest(queries: Queries, search: VectorSearch, conditions: readonly Condition[]) {
+  const parameters = [vectorLiteral(search.vector), ...conditions.map(({ parameter }) => parameter)]
+  const shown = { raw: rawColumns(search.entry), texts: textColumns(search.entry) }
+  const byRows = await queries.query<FoundRow>(indexStatement(search, conditions), parameters)
+  const byPassages = await queries.query<FoundRow & { searched: number; farthest: number }>(
+    passagesStatement(search, conditions, shown),
+    parameters,
+  )
+  return mergeNearest(byRows, byPassages, { limit: search.limit, isFiltered: false })
+}
 
 /** By the contract: what a row must have one of to be seen by them. */
 const namesOf = ({ role, email, groups }: AccessWorld['askers'][number]): string[] => [

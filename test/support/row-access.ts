@@ -14,6 +14,7 @@ import {
 import { HITS_MAX } from '../../src/contracts/limits.ts'
 import { addGroupMember, createGroup } from '../../src/contracts/groups.ts'
 import type { Role } from '../../src/contracts/roles.ts'
+import { PASSAGES_SCHEMA, passagesComment } from '../../src/cores/search/index.ts'
 import { startSupportSession } from '../../src/contracts/support.ts'
 import { signActor } from './actor.ts'
 import { agentOf, entry, makeSource, type Source } from './data-sources.ts'
@@ -33,6 +34,8 @@ export type AccessRow = {
   readonly id: string
   readonly body: string
   readonly vector: readonly number[]
+  /** Of a text that is longer than the model reads: the vectors of its parts. */
+  readonly passages: readonly (readonly number[])[]
   /** null and empty: nobody. */
   readonly seenBy: readonly string[] | null
 }
@@ -72,10 +75,12 @@ const makeRows = (count: number, dimensions: number, values: readonly string[], 
   Array.from({ length: count }, (_, at): AccessRow => {
     const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
     const length = Math.floor(random() * 4)
+    const vector = () => Array.from({ length: dimensions }, () => Number((random() * 2 - 1).toFixed(6)))
     return {
       id: `r${String(at).padStart(6, '0')}`,
       body: Array.from({ length: 3 + Math.floor(random() * 20) }, () => pick(WORDS)).join(' '),
-      vector: Array.from({ length: dimensions }, () => Number((random() * 2 - 1).toFixed(6))),
+      vector: vector(),
+      passages: random() < 0.5 ? [] : Array.from({ length: 1 + Math.floor(random() * 3) }, vector),
       seenBy: random() < 0.1 ? null : Array.from({ length }, () => pick(values)),
     }
   })
@@ -103,7 +108,23 @@ function tableOf(name: string, kind: 'list' | 'one', rows: readonly AccessRow[],
       embedding vector(${dimensions}), words tsvector generated always as (to_tsvector('simple', body)) stored);
     ${values.length === 0 ? '' : `insert into ${name} (id, title, body, seen_by, embedding) values ${values.join(', ')};`}
     create index on ${name} using gin (words);
-    create index on ${name} using hnsw (embedding vector_cosine_ops);`
+    create index on ${name} using hnsw (embedding vector_cosine_ops);
+    ${passagesOf(name, rows, dimensions)}`
+}
+
+/** As a load makes them, and one of a row that is gone. */
+function passagesOf(name: string, rows: readonly AccessRow[], dimensions: number): string {
+  const values = rows.flatMap(({ id, body, passages }) =>
+    passages.map((vector, at) => `(${quote(id)}, ${at}, ${quote(body)}, '[${vector.join(',')}]')`),
+  )
+  const nobodys = `('gone', 0, 'what nobody sees', '[${Array.from({ length: dimensions }, () => 1).join(',')}]')`
+  const comment = passagesComment({ key: 'id', model: 'toy-3', dimensions })
+  return `create schema if not exists ${PASSAGES_SCHEMA};
+    create table ${PASSAGES_SCHEMA}.${name} (row_id text, place int, heading text default '', passage text,
+      text_sha256 text default '', embedding vector(${dimensions}), primary key (row_id, place));
+    comment on table ${PASSAGES_SCHEMA}.${name} is ${quote(comment)};
+    insert into ${PASSAGES_SCHEMA}.${name} (row_id, place, passage, embedding) values ${[...values, nobodys].join(', ')};
+    create index on ${PASSAGES_SCHEMA}.${name} using hnsw (embedding vector_cosine_ops);`
 }
 
 const HYBRID = { hybrid: true, text_search_column: 'words', text_search_language: 'simple' } as const
@@ -291,11 +312,15 @@ const cosine = (a: readonly number[], b: readonly number[]): number => {
   return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b))
 }
 
-export const nearestIds = (rows: readonly AccessRow[], question: string, limit: number): string[] =>
-  rows
-    .toSorted((a, b) => cosine(b.vector, vectorIn(question)) - cosine(a.vector, vectorIn(question)))
+/** A row is as near as the nearest of its vectors. */
+export const nearestIds = (rows: readonly AccessRow[], question: string, limit: number): string[] => {
+  const nearness = ({ vector, passages }: AccessRow) =>
+    Math.max(...[vector, ...passages].map((one) => cosine(one, vectorIn(question))))
+  return rows
+    .toSorted((a, b) => nearness(b) - nearness(a))
     .slice(0, limit)
     .map(({ id }) => id)
+}
 
 /** Without what names the table. */
 const plain = (answer: z.output<typeof QueryResult>) => ({

@@ -225,6 +225,46 @@ describe('a file that is loaded', () => {
     expect(csv.problems).toEqual(['line 2: column tags of the table is a list'])
   })
 
+  test('of NDJSON or JSON has lists of objects as JSON, with numbers as they are written', async () => {
+    const name = table()
+    const rows = [
+      '{"id":1,"text":"[1,0,0] tent","parts":[{"name":"pole","n":12345678901234567890.10},["a",1.50,null]]}',
+      '{"id":2,"text":"[0,1,0] stove","parts":[1,"x"]}',
+      '{"id":3,"text":"[0,0,1] cup"}',
+    ]
+    const plan = { ...PLAN, id_column: 'id', title_column: undefined, embed_columns: ['text'], table: name }
+    const load = await loadFile(system, org.owner.call, 'shop', rows.join('\n'), plan, 'ndjson')
+    expect(load).toMatchObject({ state: 'succeeded', problems: [], configuration: { filter_schema: {} } })
+    const stored = async () => rowsIn(org, 'shop', `select id, parts::text as parts from ${name} order by id`)
+    const before = await stored()
+    expect(before).toEqual([
+      { id: '1', parts: '[{"n": 12345678901234567890.10, "name": "pole"}, ["a", 1.50, null]]' },
+      { id: '2', parts: '[1, "x"]' },
+      { id: '3', parts: null },
+    ])
+    const upsert = { ...plan, upsert: true }
+    const same = await loadFile(system, org.owner.call, 'shop', `[${rows.join()}]`, upsert, 'json')
+    expect(same).toMatchObject({ state: 'succeeded', changes: { added: 0, changed: 0, gone: 0 } })
+    expect(await stored()).toEqual(before)
+    const deep = `{"id":4,"text":"x","parts":[{"a":${'['.repeat(80)}${']'.repeat(80)}}]}`
+    const bad = [
+      rows[0],
+      deep,
+      '{"id":5,"text":"x","parts":[{"n":1e999}]}',
+      String.raw`{"id":6,"text":"x","parts":[{"\u0000":1}]}`,
+    ]
+    const refusedFile = await loadFile(system, org.owner.call, 'shop', bad.join('\n'), upsert, 'ndjson')
+    expect(refusedFile.problems.map((problem) => problem.slice(0, 24))).toEqual([
+      'line 2: a value is a lis',
+      'line 3: a value is a lis',
+      'line 4: a value is a lis',
+    ])
+    const filtered = { ...upsert, filter_columns: ['parts'] }
+    await expect(
+      startFile(org.owner.call, 'shop', rows.join('\n'), filtered, 'ndjson'),
+    ).rejects.toMatchObject({ problems: ['filter_columns: parts holds lists of objects'] })
+  })
+
   test('keeps what was configured before, and prints what would be saved', async () => {
     const [first, second] = [table(), table()]
     await org.owner.call(createDatabase, { name: 'kept' })
@@ -585,6 +625,67 @@ L1,Lamp,"[1,1,0] glows",12,true
     expect(await stagedOf(org, next.load.id)).toEqual([])
     expect(await org.owner.call(showLoad, { load_id: next.load.id })).toMatchObject({ undo_until: null })
   })
+
+  /** Each is a passage: two of them are more than the model reads. */
+  const essay = (...vectors: string[]) =>
+    vectors.map((vector) => `[${vector}] ${'paper '.repeat(170)}`.trim()).join('\n\n')
+  const essays = (...vectors: string[]) =>
+    `${HEADER}E1,Essay,"${essay(...vectors)}",1,true\nS1,Stove,"[0.8,0.2,0] short",2,false\n`
+
+  test.each([
+    ['replace', { replace: true }],
+    ['upsert', { upsert: true }],
+  ])(
+    'by %s: a text that is longer than the model reads is found by each of its passages',
+    async (_, mode) => {
+      const name = table()
+      const first = await reload(essays('1,0,0', '0,1,0', '0,0,1', '1,1,0', '-1,0,0'), {
+        table: name,
+        save_configuration: true,
+      })
+      expect(first).toMatchObject({ load: { state: 'succeeded', long_rows: 1 }, texts: 2 + 5 })
+      for (const { owner } of [org, other]) {
+        await owner.call(setDataSourceState, { source_id: 'db_shop', enabled: true })
+        await owner.call(setDataSourceExposure, { source_id: 'db_shop', exposed: true })
+      }
+      const ask = async (query: string, filters?: Record<string, string>) => {
+        const asked = { source_id: 'db_shop', query, target: name, ...(filters && { filters }) }
+        const { results } = await org.owner.call(queryDataSource, asked)
+        const hits = results.filter(({ id }) => id === 'E1')
+        return hits.map(({ metadata: { _score, _passage } }) => [
+          Number(Number(_score).toFixed(2)),
+          String(_passage).slice(0, 7),
+        ])
+      }
+      expect(await ask('[0,0,1]')).toEqual([[1, '[0,0,1]']])
+      expect(await ask('[0,1,0] paper')).toEqual([[1, '[0,1,0]']])
+      expect(await ask('[0,0,1]', { in_stock: 'false' })).toEqual([])
+      await expect(
+        other.owner.call(queryDataSource, { source_id: 'db_shop', query: '[0,0,1]', target: name }),
+      ).rejects.toEqual(refused('NO_SEMANTIC_SEARCH'))
+
+      const { load, texts } = await reload(essays('1,0,0', '0,1,0', '0,1,1', '1,1,0', '-1,0,0'), {
+        table: name,
+        ...mode,
+      })
+      // The row itself, and one of its passages.
+      expect([load.state, load.long_rows, texts]).toEqual(['succeeded', 1, 2])
+      expect(await ask('[0,0,1]')).toEqual([[0.71, '[0,1,1]']])
+      const undo = (undone: boolean) => org.owner.call(undoLoad, { load_id: load.id, undone })
+      for (let times = 0; times < 2; times += 1) {
+        await undo(true)
+        expect(await ask('[0,0,1]')).toEqual([[1, '[0,0,1]']])
+      }
+      await undo(false)
+      expect(await ask('[0,0,1]')).toEqual([[0.71, '[0,1,1]']])
+
+      // A text that is short now has none any more, and what was changed by hand is not shown as it was.
+      await rowsIn(org, 'shop', `update ${name} set description = 'gone' where sku = 'E1'`)
+      expect(await ask('[0,0,1]')).toEqual([[0.71, 'undefin']])
+      await reload(`${HEADER}E1,Essay,"[1,0,0] short",1,true\n`, { table: name, ...mode })
+      expect(await ask('[0,0,1]')).toEqual([[0, 'undefin']])
+    },
+  )
 
   test('by rows without an id keeps the vectors of texts that have moved', async () => {
     const name = table()

@@ -5,10 +5,10 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { FAIR_QUEUES } from '../../contracts/fair-queues.ts'
-import type { FileProblem, ReadDocument, ReadFile } from '../../cores/documents/read-document.ts'
+import type { DivideTexts, FileProblem, ReadDocument, ReadFile } from '../../cores/documents/read-document.ts'
 import type { ReadTable, ReadTableFile } from '../../cores/loads/read-table.ts'
 import { createTurns } from '../../cores/work/turns.ts'
-import type { FileToRead, FromDocumentProcess } from './document-worker.ts'
+import type { DividedTexts, FileToRead, FromDocumentProcess } from './document-worker.ts'
 
 /** Of the process, for one file: by the time that it has worked, not by the clock. */
 const CPU_LIMIT_MS = 20_000
@@ -29,6 +29,7 @@ type Limits = { readonly cpuLimitMs?: number; readonly heapMib?: number }
 
 export function createDocumentReader({ cpuLimitMs = CPU_LIMIT_MS, heapMib = HEAP_MIB }: Limits = {}): {
   readDocument: ReadDocument
+  divideTexts: DivideTexts
   readTable: ReadTableFile
   close(): Promise<void>
 } {
@@ -57,7 +58,7 @@ export function createDocumentReader({ cpuLimitMs = CPU_LIMIT_MS, heapMib = HEAP
     throw new Error('the process that reads documents does not start')
   }
 
-  async function read<Read extends ReadFile | ReadTable>(
+  async function read<Read extends ReadFile | ReadTable | DividedTexts>(
     file: FileToRead,
     limitMs: number,
   ): Promise<Read | FileProblem> {
@@ -82,6 +83,7 @@ export function createDocumentReader({ cpuLimitMs = CPU_LIMIT_MS, heapMib = HEAP
 
   return {
     readDocument: (orgId, file) => turns.take([orgId], () => read(file, cpuLimitMs)),
+    divideTexts: (orgId, texts) => turns.take([orgId], () => read({ texts }, cpuLimitMs)),
     readTable: (orgId, file) =>
       turns.take([orgId], () => read(file, file.rowsMax === undefined ? TABLE_CPU_LIMIT_MS : cpuLimitMs)),
     close() {

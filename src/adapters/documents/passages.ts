@@ -134,7 +134,7 @@ function* paragraphPieces(
 ): Generator<Piece> {
   const tokens = count(text)
   if (tokens <= room) {
-    if (text !== '') yield { text, tokens, before: first, isProse: true }
+    if (text.trim() !== '') yield { text, tokens, before: first, isProse: true }
     return
   }
   let before = first

@@ -6,7 +6,7 @@ import {
   DOCUMENT_TEXT_MAX_CHARACTERS,
   PASSAGE_TOKENS,
 } from '../../contracts/limits.ts'
-import type { FileProblem, ReadFile } from '../../cores/documents/read-document.ts'
+import type { FileProblem, Passage, ReadFile, TextToDivide } from '../../cores/documents/read-document.ts'
 import { accessIn } from './access.ts'
 import { inOneLine, UnreadableFile, type Block, type ReadText } from './blocks.ts'
 import { decode } from './decode.ts'
@@ -44,9 +44,7 @@ export async function readDocument(
     const { title: given, access, blocks } = await READERS[format](content)
     requireRoom(blocks)
     const title = (given ?? firstHeading(blocks) ?? basename(path)).slice(0, TITLE_CHARACTERS)
-    const count: CountTokens = (text) =>
-      Math.max(tokensOf(text), Math.ceil(text.length / CHARACTERS_PER_TOKEN))
-    const passages = passagesOf(title, blocks, count, { tokensMax: PASSAGE_TOKENS - OWN_TOKENS })
+    const passages = passagesOf(title, blocks, countIn(tokensOf), LIMITS)
     if (passages.length === 0) return { problem: 'There is no text in it.' }
     if (passages.length > DOCUMENT_PASSAGES_MAX) throw tooLong()
     return { title, access, passages }
@@ -55,6 +53,20 @@ export async function readDocument(
     throw error
   }
 }
+
+const LIMITS = { tokensMax: PASSAGE_TOKENS - OWN_TOKENS }
+const countIn =
+  (tokensOf: CountTokens): CountTokens =>
+  (text) =>
+    Math.max(tokensOf(text), Math.ceil(text.length / CHARACTERS_PER_TOKEN))
+
+/** Texts of rows: what the model reads as a whole is not divided, whatever is above it. */
+export const divideTexts = (texts: readonly TextToDivide[], tokensOf: CountTokens): Passage[][] =>
+  texts.map(({ title, text }) =>
+    tokensOf(text) <= LIMITS.tokensMax
+      ? []
+      : passagesOf(title.slice(0, TITLE_CHARACTERS), readPlainText(text).blocks, countIn(tokensOf), LIMITS),
+  )
 
 function readAccessFile(content: Uint8Array): ReadFile | FileProblem {
   try {

@@ -239,7 +239,7 @@ async function printEnded(ctx: CommandContext, name: string, load: Load, isExpos
 }
 
 const longRowsOf = (count: number): string =>
-  `${count === 1 ? '1 row has' : `${count.toLocaleString('en')} rows have`} a text that is longer than the model reads: by meaning found by its beginning alone`
+  `${count === 1 ? '1 row has' : `${count.toLocaleString('en')} rows have`} a text that is longer than the model reads, and was divided into passages`
 
 const changesOf = ({ changes }: Load): string =>
   `${changes!.added.toLocaleString('en')} new, ${changes!.changed.toLocaleString('en')} changed, ${changes!.gone.toLocaleString('en')} gone`

@@ -21,6 +21,15 @@ export type ReadDocument = (
   file: { readonly path: string; readonly content: Uint8Array },
 ) => Promise<ReadFile | FileProblem>
 
+/** A text of a row, which no file holds. */
+export type TextToDivide = { readonly title: string; readonly text: string }
+
+/** Each as its passages, in their order: of one that the model reads as a whole there is one, or none. */
+export type DivideTexts = (
+  orgId: string,
+  texts: readonly TextToDivide[],
+) => Promise<{ readonly divided: readonly (readonly Passage[])[] } | FileProblem>
+
 /**
  * Grows when the same file is read in another way than before: then it is read again at the next sync, though nothing in it
  * has changed.

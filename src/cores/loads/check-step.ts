@@ -23,7 +23,8 @@ import { withProblems } from './read-step.ts'
 import { idColumn, isEmbedded } from './search-entry.ts'
 import { finalTable, literal, rowsTable, stagedTable, whileStaged } from './staging.ts'
 import { LoadFailed, type Step } from './step.ts'
-import { compareRows, embeddedText, reuseVectors } from './compare-rows.ts'
+import { compareRows, reuseVectors, wholeText } from './compare-rows.ts'
+import { createStagedPassages, mayBeLong } from './row-passages.ts'
 import {
   changesTable,
   columnTypeIn,
@@ -51,12 +52,13 @@ export const checkStep: Step = async ({ deps, queries, plan, source }, load) => 
     return { ...column, type, kind }
   })
   const changes = target && (await compareRows(queries, load, { ...plan, columns }, target))
-  const typed = { ...plan, columns, changes, longRows: await countLongRows(queries, load, plan) }
+  const typed = { ...plan, columns, changes, ...(await countLongRows(queries, load, plan)) }
   if (plan.dryRun) {
     const all = { added: load.rows, changed: 0, gone: 0 }
     return { plan: { ...typed, changes: changes ?? all }, state: 'succeeded', finishedAt: deps.clock() }
   }
   await queries.query(whileStaged(load.id, createTable(load.id, typed)))
+  if (typed.passages) await queries.query(whileStaged(load.id, createStagedPassages(load.id, typed)))
   if (target && isEmbedded(plan)) await reuseVectors(queries, load, typed, target)
   return { plan: typed, phase: 'embedding', embedded: 0 }
 }
@@ -102,7 +104,7 @@ async function problemsOfAll(
     )
     found.push(present)
   }
-  for (const [at, { name, isList = false }] of plan.columns.entries()) {
+  for (const [at, { name, isList = false, isJson = false }] of plan.columns.entries()) {
     const { type, kind, fits, others = [] } = kinds[at]!
     if (others.length > 0) {
       const valueAs = (reading: Reading) => READINGS[reading].value(`nullif(cells ->> ${at}, '')`)
@@ -116,7 +118,7 @@ async function problemsOfAll(
     }
     if (fits) continue
     const pattern =
-      isList || kind === undefined || kind === 'text'
+      isList || isJson || kind === undefined || kind === 'text'
         ? ''
         : ` and cells ->> ${at} !~ ${literal(KINDS[kind].pattern)}`
     const words = kind === undefined || kind === 'text' ? TYPE_WORDS[type] : KINDS[kind].words
@@ -131,13 +133,25 @@ async function problemsOfAll(
 
 type Line = { readonly line: string; readonly total: string; readonly first?: string }
 
-/** Rows of which the built-in model reads the beginning; what others read nobody knows. */
-async function countLongRows(queries: Queries, load: LoadRow, plan: StoredPlan): Promise<number | undefined> {
-  if (!isEmbedded(plan) || plan.model !== BUILT_IN_MODEL.name) return undefined
-  const [found] = await queries.query<{ rows: string }>(
-    `select count(*)::text as rows from ${rowsTable(load.id)} r where octet_length(${embeddedText(plan)}) > ${READ_BYTES}`,
+/**
+ * Rows of which the built-in model reads the beginning; what others read nobody knows. Which of them have passages is known
+ * once they are divided.
+ */
+async function countLongRows(
+  queries: Queries,
+  load: LoadRow,
+  plan: StoredPlan,
+): Promise<Pick<StoredPlan, 'longRows' | 'passages'>> {
+  if (!isEmbedded(plan)) return {}
+  const isBuiltIn = plan.model === BUILT_IN_MODEL.name
+  const [found] = await queries.query<{ rows: string; is_any: string }>(
+    `select count(*) filter (where octet_length(${wholeText(plan)}) > ${READ_BYTES})::text as rows,
+        coalesce(bool_or(${mayBeLong(plan)}), false)::text as is_any from ${rowsTable(load.id)} r`,
   )
-  return Number(found?.rows ?? 0)
+  return {
+    ...(isBuiltIn && { longRows: Number(found?.rows ?? 0) }),
+    ...(found?.is_any === 'true' && { passages: { upTo: 0 } }),
+  }
 }
 
 type FoundKind = {
@@ -162,14 +176,16 @@ async function findKinds(
 ): Promise<FoundKind[]> {
   const wanted = columns.map(
     (
-      { name, kind, isList = false },
+      { name, kind, isList = false, isJson = false },
       at,
     ): FoundKind & { checks: readonly Check[]; noted?: LoadType | undefined } => {
       // What replaces a table may have another type, where somebody says so.
       const inTable = target && !(replace && kind) ? columnTypeIn(target, name) : undefined
-      const type = inTable ?? (kind && typeOfKind(kind)) ?? (isList ? 'text[]' : 'text')
-      if (isList || type === 'text[]')
-        return { type, fits: type === 'text' || (isList && type === 'text[]'), checks: [] }
+      const type = inTable ?? (kind && typeOfKind(kind)) ?? (isJson ? 'jsonb' : isList ? 'text[]' : 'text')
+      // A list is JSON as well.
+      const fits =
+        type === 'text' || (isList && type === 'text[]') || ((isJson || isList) && type === 'jsonb')
+      if (isList || isJson || type === 'text[]' || type === 'jsonb') return { type, fits, checks: [] }
       if (type === 'text' && (inTable || kind || at === id))
         return { type, kind: 'text', fits: true, checks: [] }
       const isOfType = kind !== undefined && kind !== 'text' && KINDS[kind].type === type

@@ -23,16 +23,21 @@ const LONG_ROWS = { index: 1_000, check: 20_000 }
 /** The digest is of the whole file, in one step: more than other steps read of it, even over a slow network. */
 const LONG_DIGEST_BYTES = 8 * 1024 * 1024
 
-type Progress = Pick<LoadRow, 'state' | 'phase' | 'format' | 'rows' | 'bytes' | 'readBytes' | 'plan'>
+type Progress = Pick<
+  LoadRow,
+  'state' | 'phase' | 'format' | 'rows' | 'embedded' | 'bytes' | 'readBytes' | 'plan'
+>
 
-export function workOf({ state, phase, format, rows, bytes, readBytes, plan }: Progress): Work {
+export function workOf({ state, phase, format, rows, embedded, bytes, readBytes, plan }: Progress): Work {
   if (state !== 'running') return 'short'
   if (phase === 'reading' && waitsForThread({ format, plan })) return 'documents'
   if (phase === 'reading')
     return readBytes >= bytes + (plan?.converted ?? 0) && bytes > LONG_DIGEST_BYTES ? 'long' : 'short'
-  if (phase !== 'embedding' && readsTable(plan)) return 'long'
+  if (phase === 'embedding')
+    return embedded >= rows && plan?.passages && !plan.passages.isDivided ? 'documents' : 'short'
+  if (readsTable(plan)) return 'long'
   if (phase === 'checking') return rows > LONG_ROWS.check ? 'long' : 'short'
-  return (phase === 'indexing' || phase === 'finishing') && rows > LONG_ROWS.index ? 'long' : 'short'
+  return rows > LONG_ROWS.index || plan?.passages ? 'long' : 'short'
 }
 
 const waitsForThread = ({ format, plan }: Pick<LoadRow, 'format' | 'plan'>): boolean =>
@@ -42,10 +47,12 @@ const waitsForThread = ({ format, plan }: Pick<LoadRow, 'format' | 'plan'>): boo
 const readsTable = (plan: LoadRow['plan']): boolean => plan?.replace === true || plan?.deleteMissing === true
 
 /** As `workOf` has it; not null in any state. */
-const isReadingDocuments = sql`(l.state = 'running' and coalesce(l.phase = 'reading', false)
-  and (l.format = 'documents' or (l.format in ('xlsx', 'parquet') and l.plan ->> 'converted' is null)))`
+const isReadingDocuments = sql`(l.state = 'running' and (coalesce(l.phase = 'reading', false)
+  and (l.format = 'documents' or (l.format in ('xlsx', 'parquet') and l.plan ->> 'converted' is null))
+  or coalesce(l.phase = 'embedding', false) and l.embedded >= l.rows and l.plan -> 'passages' is not null
+    and l.plan -> 'passages' -> 'isDivided' is null))`
 const isLong = sql`(l.state = 'running' and coalesce(
-  (l.phase in ('indexing', 'finishing') and l.rows > ${LONG_ROWS.index})
+  (l.phase in ('indexing', 'finishing') and (l.rows > ${LONG_ROWS.index} or l.plan -> 'passages' is not null))
   or (l.phase = 'checking' and l.rows > ${LONG_ROWS.check})
   or (l.phase not in ('reading', 'embedding') and (l.plan ->> 'replace' = 'true' or l.plan ->> 'deleteMissing' = 'true'))
   or (l.phase = 'reading' and l.read_bytes >= l.bytes + coalesce((l.plan ->> 'converted')::bigint, 0) and l.bytes > ${LONG_DIGEST_BYTES}), false))`

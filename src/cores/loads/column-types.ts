@@ -185,4 +185,5 @@ export const TYPE_WORDS: Record<ColumnType, string> = {
   timestamp: 'a time',
   time: 'a time of day',
   'text[]': 'a list',
+  jsonb: 'JSON',
 }

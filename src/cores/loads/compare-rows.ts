@@ -13,6 +13,7 @@ import { columnTypeIn, embeddedColumns, type Target } from './target-table.ts'
 export const valueOf = ({ columns }: Pick<StoredPlan, 'columns'>, at: number): string => {
   const { type = 'text', kind } = columns[at]!
   if (type === 'text') return `r.cells ->> ${at}`
+  if (type === 'jsonb') return `nullif(r.cells ->> ${at}, '')::jsonb`
   if (type !== 'text[]') {
     const written = kind === undefined || kind === 'text' ? kindsOfType(type)[0]! : kind
     return KINDS[written].value(`nullif(r.cells ->> ${at}, '')`)
@@ -25,11 +26,13 @@ export const keyOf = (plan: StoredPlan): string =>
   plan.id === -1 ? 'r.n::text' : `(${valueOf(plan, plan.id)})`
 
 /** What of a staged row `r` is embedded. */
-export const embeddedText = ({ embed }: StoredPlan): string =>
+export const embeddedText = (plan: StoredPlan): string => cut(wholeText(plan))
+/** And what is divided, where that is longer than the model reads. */
+export const wholeText = ({ embed }: StoredPlan): string =>
   textOf(embed.map((at) => `nullif(r.cells ->> ${at}, '')`))
 
-const textOf = (values: readonly string[]): string =>
-  `left(concat_ws(E'\\n', ${values.join(', ')}), ${QUESTION_MAX_CHARACTERS})`
+const textOf = (values: readonly string[]): string => `concat_ws(E'\\n', ${values.join(', ')})`
+const cut = (text: string): string => `left(${text}, ${QUESTION_MAX_CHARACTERS})`
 
 /** Rows are the same by their id. Where the table has another key, all of them are others. */
 export async function compareRows(
@@ -82,8 +85,8 @@ export async function reuseVectors(
     target.types.get('embedding') === `vector(${plan.dimensions})` &&
     plan.embed.every((at) => columnTypeIn(target, plan.columns[at]!.name))
   if (!isSame || plan.append) return
-  const text = textOf(
-    plan.embed.map((at) => `nullif(t.${quoteIdentifier(plan.columns[at]!.name)}::text, '')`),
+  const text = cut(
+    textOf(plan.embed.map((at) => `nullif(t.${quoteIdentifier(plan.columns[at]!.name)}::text, '')`)),
   )
   const [table, key] = [finalTable(plan.table), quoteIdentifier(idColumn(plan))]
   // By the id where few rows of a large table change; by the text where all are read, as numbers of rows move.

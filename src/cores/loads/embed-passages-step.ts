@@ -1,5 +1,5 @@
 /** Embeds the next passages of a sync that have no vector yet, with the headings above them. */
-import { BATCH, embedFirst } from './embed-step.ts'
+import { BATCH, embedFirst } from './embed-first.ts'
 import { stagedTable } from './staging.ts'
 import type { Step } from './step.ts'
 

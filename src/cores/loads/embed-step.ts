@@ -2,21 +2,19 @@
 import { quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
 import type { StoredPlan } from '../../../db/schema.ts'
 import type { Queries } from '../databases/index.ts'
-import { takeTokens } from '../embeddings/index.ts'
-import { vectorLiteral } from '../search/index.ts'
 import { embeddedText, insertInto, keyOf } from './compare-rows.ts'
+import { BATCH, embedFirst } from './embed-first.ts'
 import type { LoadRow } from './load-rows.ts'
+import { rowPassagesStep } from './row-passages-step.ts'
 import { idColumn, isEmbedded } from './search-entry.ts'
 import { rowsTable, stagedTable } from './staging.ts'
-import { LoadFailed, type Step, type StepContext } from './step.ts'
+import { LoadFailed, type Step } from './step.ts'
 import { changesTable } from './target-table.ts'
 
-/** The longest take 13 s. */
-export const BATCH = 32
-
-export const embedStep: Step = async ({ deps, queries, plan, signal }, load) => {
+export const embedStep: Step = async (context, load) => {
+  const { deps, queries, plan, signal } = context
   const { embedded } = load
-  if (embedded >= load.rows) return { phase: 'indexing' }
+  if (embedded >= load.rows) return plan.passages ? rowPassagesStep(context, load) : { phase: 'indexing' }
   if (!isEmbedded(plan)) return storeRows(queries, plan, load)
   const found = await queries.query<{ n: string; text: string }>(
     `select r.n::text as n, ${embeddedText(plan)} as text from ${rowsTable(load.id)} r where r.n > $1::bigint
@@ -48,28 +46,6 @@ async function storeRows(queries: Queries, plan: StoredPlan, load: LoadRow): Pro
     [String(load.embedded), String(last)],
   )
   return { embedded: last }
-}
-
-/** Of the texts, in their order: as many as a day's tokens are enough for, since more would wait for ever. */
-export async function embedFirst(
-  { deps, plan, signal }: Pick<StepContext, 'deps' | 'plan' | 'signal'>,
-  load: LoadRow,
-  texts: readonly string[],
-): Promise<string[]> {
-  const sizes = texts.map((text) => deps.models.tokensOf(plan.model, text))
-  let [count, tokens] = [1, sizes[0]!]
-  while (count < sizes.length && tokens + sizes[count]! <= deps.embeddingTokensPerDay)
-    tokens += sizes[count++]!
-  const giveBack = await takeTokens(deps, load.orgId, tokens)
-  let used = 0
-  const vectors = await deps
-    .embedTexts(load.orgId, plan.model, texts.slice(0, count), signal, (at) => (used += sizes[at]!))
-    .catch(async (error: unknown) => {
-      // What was embedded until then has cost something.
-      await giveBack(tokens - used)
-      throw error
-    })
-  return vectors.map(vectorLiteral)
 }
 
 const insertRows = (load: LoadRow, plan: StoredPlan): string =>

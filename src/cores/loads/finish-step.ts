@@ -11,6 +11,7 @@ import { addToConfiguration, databaseFailureOf, takeWordStatisticsAgain } from '
 import type { LoadDeps } from './load-deps.ts'
 import type { LoadRow } from './load-rows.ts'
 import { requireAuthor, requireRights } from './require-rights.ts'
+import { analyzePassages, changePassages, movePassages } from './row-passages.ts'
 import { idColumn, isEmbedded, withTable } from './search-entry.ts'
 import {
   beforeTable,
@@ -51,6 +52,7 @@ export const undoUntil = ({ clock }: Pick<LoadDeps, 'clock'>): Date =>
 export async function refreshStatistics({ deps, source, queries, plan }: StepContext): Promise<void> {
   try {
     await queries.query(`analyze ${finalTable(plan.table)}`)
+    if (plan.passages) await queries.query(analyzePassages(plan.table))
     await takeWordStatisticsAgain(deps, source)
   } catch (error) {
     deps.log.warn('the statistics of a loaded table could not be taken', {
@@ -96,10 +98,11 @@ const finish = (loadId: string, plan: StoredPlan, target: Target | undefined): s
   )
 
 /** Questions wait for the moment in which one table goes and the other comes. */
-const moveTable = (loadId: string, { table }: StoredPlan, isThere: boolean): string =>
-  `${isThere ? setAside(table, `${loadId}_before`) : ''}
+const moveTable = (loadId: string, plan: StoredPlan, isThere: boolean): string =>
+  `${isThere ? setAside(plan.table, `${loadId}_before`) : ''}
     alter table ${stagedTable(loadId)} set schema public;
-    alter table ${finalTable(loadId)} rename to ${quoteIdentifier(table)};`
+    alter table ${finalTable(loadId)} rename to ${quoteIdentifier(plan.table)};
+    ${movePassages(loadId, plan.table)}`
 
 export const setAside = (table: string, name: string): string =>
   `alter table ${finalTable(table)} rename to ${quoteIdentifier(name)};
@@ -128,6 +131,7 @@ function changeRows(loadId: string, plan: StoredPlan, { stored }: Target): strin
     insert into ${table} (${names.join(', ')}) select ${names.join(', ')} from ${staged} s
       where s.${key} in (select k.${key} from ${keys} k)
       ${plan.upsert ? `on conflict (${key}) do update set ${set.join(', ')}` : ''};
+    ${changePassages(loadId, plan)}
     drop table ${staged};`
 }
 

@@ -1,11 +1,9 @@
 /** The indexes of the table. Where rows are appended, the table has its own. */
 import { quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
+import { INDEXED_DIMENSIONS_MAX, indexPassages } from './row-passages.ts'
 import { filterColumns, isEmbedded } from './search-entry.ts'
 import { oneAtATime, stagedTable } from './staging.ts'
 import { LoadFailed, type Step } from './step.ts'
-
-/** pgvector: an index takes vectors of at most 2,000 dimensions. Without one a search reads all rows. */
-const INDEXED_DIMENSIONS_MAX = 2_000
 
 export const indexStep: Step = async ({ queries, plan }, load) => {
   const table = stagedTable(load.id)
@@ -25,6 +23,7 @@ export const indexStep: Step = async ({ queries, plan }, load) => {
     }
     for (const at of filterColumns(plan)) {
       const { name: column, type } = plan.columns[at]!
+      if (type === 'jsonb') continue
       // A text may be longer than a key of the usual kind.
       const using = type === 'text[]' ? 'gin' : type === 'text' ? 'hash' : 'btree'
       await createIndex(`filter_${at}`, `${using} (${quoteIdentifier(column)})`)
@@ -32,5 +31,6 @@ export const indexStep: Step = async ({ queries, plan }, load) => {
     // Questions choose between index and table by what the planner knows.
     await queries.query(`analyze ${table}`)
   }
+  if (plan.passages) await indexPassages(queries, plan, load)
   return { phase: 'finishing' }
 }

@@ -1,7 +1,7 @@
 /** What loads need. */
 import type { EmbeddingDeps } from '../embeddings/index.ts'
 import type { WithDirectory } from '../directory/index.ts'
-import type { ReadDocument } from '../documents/index.ts'
+import type { DivideTexts, ReadDocument } from '../documents/index.ts'
 import type { ConfigurationDeps } from '../search/index.ts'
 import type { ReadTableFile } from './read-table.ts'
 import type { Turns } from '../work/index.ts'
@@ -12,6 +12,7 @@ export type LoadDeps = ConfigurationDeps &
   WithDirectory &
   Log & {
     readonly readDocument: ReadDocument
+    readonly divideTexts: DivideTexts
     readonly readTable: ReadTableFile
     readonly tablePreviews: Turns
   }

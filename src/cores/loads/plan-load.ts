@@ -32,12 +32,17 @@ export function planLoad(
   const embed = asked.embed_columns.map((name) => find('embed_columns', name))
   const filters = asked.filter_columns?.map((name) => find('filter_columns', name))
   const isList = (at: number) => header.lists?.includes(header.headers[at]!) ?? false
-  if (id !== -1 && isList(id)) problems.push('id_column: a list is no id')
+  const isJson = (at: number) => header.jsons?.includes(header.headers[at]!) ?? false
+  if (id !== -1 && (isList(id) || isJson(id))) problems.push('id_column: a list is no id')
+  for (const at of filters ?? []) {
+    if (isJson(at)) problems.push(`filter_columns: ${names[at]} holds lists of objects`)
+  }
   const kinds = new Map(
     Object.entries(asked.types ?? {}).map(([name, kind]) => [find('types', name), kind] as const),
   )
   for (const [at, kind] of kinds) {
-    if (at !== -1 && isList(at) && kind !== 'text') problems.push(`types: ${names[at]} holds lists`)
+    if (at !== -1 && (isList(at) || isJson(at)) && kind !== 'text')
+      problems.push(`types: ${names[at]} holds lists`)
     if (at !== -1 && at === id && kind !== 'text')
       problems.push(`types: ${names[at]} is the id, which is a text`)
   }
@@ -70,6 +75,7 @@ export function planLoad(
       name,
       header: header.headers[at]!,
       ...(isList(at) && { isList: true as const }),
+      ...(isJson(at) && { isJson: true as const }),
       ...(kinds.has(at) && { kind: kinds.get(at), isChosen: true as const }),
     })),
     id,
@@ -104,6 +110,7 @@ const NOT_CHOSEN = new Set([
   'converted',
   'conversionsBegun',
   'longRows',
+  'passages',
 ])
 
 /** The database keeps no key without a value, and no order of keys. */

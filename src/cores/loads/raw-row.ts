@@ -8,6 +8,8 @@ export type Reading = {
   readonly headers: readonly string[]
   /** Those whose values are lists. */
   readonly lists?: readonly string[] | undefined
+  /** Those whose values are kept as JSON. */
+  readonly jsons?: readonly string[] | undefined
   /** Of the first byte. */
   readonly line: number
   /** Nothing follows. */

@@ -1,6 +1,6 @@
 /**
  * Reads rows of NDJSON: an object a line, whose values are text, numbers, true, false, null, lists of these, or objects, whose
- * names are put together: `{"a": {"b": 1}}` is a column `a.b`.
+ * names are put together: `{"a": {"b": 1}}` is a column `a.b`. Lists of objects, or of lists, are kept as JSON.
  */
 import { byteSize } from '../../contracts/byte-size.ts'
 import { LOAD_COLUMNS_MAX, LOAD_RECORD_BYTES } from '../../contracts/limits.ts'
@@ -38,6 +38,7 @@ type Names = {
   /** Of the first object. */
   readonly line: number
   readonly lists: string[]
+  readonly jsons: string[]
 }
 
 /** Each in a line of its own. */
@@ -59,23 +60,31 @@ export function* linesIn(bytes: Buffer, isLast: boolean): Generator<{ text: stri
 export function namesIn(objects: Iterable<{ readonly text: string; readonly line: number }>): Names {
   const names = new Set<string>()
   const lists = new Set<string>()
+  const jsons = new Set<string>()
   let first = 0
   for (const { text, line } of objects) {
     // Numbers as they are written take several times as long, and say nothing of names.
     const value = parse(text)
     if (first === 0) {
       first = line
-      if (!isObject(value)) return { names: undefined, line, lists: [] }
+      if (!isObject(value)) return { names: undefined, line, lists: [], jsons: [] }
     }
     const flat = isObject(value) ? flatten(value) : undefined
     // What is wrong with later rows is told when they are read.
     for (const [name, one] of flat ?? []) {
       names.add(name)
-      if (Array.isArray(one)) lists.add(name)
+      if (!Array.isArray(one)) continue
+      lists.add(name)
+      if (one.some((part) => typeof part === 'object' && part !== null)) jsons.add(name)
     }
     if (names.size > LOAD_COLUMNS_MAX) break
   }
-  return { names: first === 0 ? undefined : [...names], line: Math.max(first, 1), lists: [...lists] }
+  return {
+    names: first === 0 ? undefined : [...names],
+    line: Math.max(first, 1),
+    lists: [...lists].filter((name) => !jsons.has(name)),
+    jsons: [...jsons],
+  }
 }
 
 /** Objects in objects in objects … */
@@ -103,7 +112,7 @@ export function readObject(
   bytes: Buffer,
   start: number,
   end: number,
-  { headers, lists = [] }: Reading,
+  { headers, lists = [], jsons = [] }: Reading,
 ): { cells: string[] } | { problem: string } | undefined {
   const { text, problem } = decodeText(bytes, start, end)
   if (problem !== undefined) return { problem }
@@ -116,18 +125,58 @@ export function readObject(
   for (const name of flat.keys()) {
     if (!known.has(name)) return { problem: 'the object has a name that none of the first rows has' }
   }
+  const inJson = jsons.length === 0 ? undefined : flatten(parse(text, asNumber) as Record<string, unknown>)
   const cells = headers.map((name) => {
     const one = flat.get(name) ?? null
+    if (jsons.includes(name)) return one === null ? '' : jsonCellOf(inJson?.get(name))
     return lists.includes(name) ? listCellOf(one) : cellOf(one)
   })
   if (cells.some((cell) => cell === undefined)) {
-    return { problem: 'a value is a list where the first rows have none, or a list of lists or objects' }
+    return { problem: OTHER_LIST }
   }
   if ([...flat.values()].flat().some((one) => typeof one === 'string' && one.includes('\0'))) {
     return { problem: 'a value contains the NUL character, which cannot be stored' }
   }
   return { cells: cells as string[] }
 }
+
+const OTHER_LIST =
+  'a value is a list where the first rows have none, a list of lists or objects where theirs are not, or one that cannot be stored'
+
+/** Lists in lists, objects in objects …: far fewer than a database takes. */
+const JSON_DEPTH_MAX = 64
+
+/** Undefined: it lies too deep, or a text or a number in it cannot be stored. */
+function jsonCellOf(value: unknown, depth = 1): string | undefined {
+  if (depth > JSON_DEPTH_MAX) return undefined
+  if (value instanceof WrittenNumber) return STORABLE_NUMBER.test(value.text) ? value.text : undefined
+  if (typeof value === 'string') return jsonText(value)
+  if (Array.isArray(value))
+    return joined(
+      value.map((one) => jsonCellOf(one, depth + 1)),
+      '[]',
+    )
+  if (!isObject(value)) return JSON.stringify(value)
+  const pairs = Object.entries(value).map(([name, one]) =>
+    joined([jsonText(name), jsonCellOf(one, depth + 1)], '', ':'),
+  )
+  return joined(pairs, '{}')
+}
+
+const joined = (parts: readonly (string | undefined)[], around: string, between = ','): string | undefined =>
+  parts.includes(undefined) ? undefined : `${around[0] ?? ''}${parts.join(between)}${around[1] ?? ''}`
+
+const jsonText = (text: string): string | undefined =>
+  text.includes('\0') ? undefined : JSON.stringify(text.toWellFormed())
+
+/** One that is not a text there. */
+class WrittenNumber {
+  readonly text: string
+  constructor(text: string) {
+    this.text = text
+  }
+}
+const STORABLE_NUMBER = /^-?\d{1,1000}(?:\.\d{1,1000})?$/
 
 /** As JSON; a single value is a list of one. */
 function listCellOf(value: unknown): string | undefined {
@@ -155,5 +204,8 @@ function parse(text: string, reviver?: typeof asWritten): unknown {
 const asWritten = (_name: string, value: unknown, context?: { readonly source?: string }): unknown =>
   typeof value === 'number' ? writtenOut(context!.source!) : value
 
+const asNumber: typeof asWritten = (name, value, context) =>
+  typeof value === 'number' ? new WrittenNumber(String(asWritten(name, value, context))) : value
+
 const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof WrittenNumber)

@@ -264,7 +264,7 @@ describe('rows of NDJSON', () => {
     expect(rows.flatMap((row) => ('problem' in row ? [`line ${row.line}: ${row.problem}`] : []))).toEqual([
       'line 2: the line is not a JSON object',
       'line 3: the line is not a JSON object',
-      'line 4: a value is a list where the first rows have none, or a list of lists or objects',
+      'line 4: a value is a list where the first rows have none, a list of lists or objects where theirs are not, or one that cannot be stored',
       'line 5: the object has a name that none of the first rows has',
       'line 6: a value contains the NUL character, which cannot be stored',
       'line 7: the object has a name that none of the first rows has',

@@ -53,6 +53,8 @@ export type Header = {
   readonly problems: readonly string[]
   /** Columns whose values are lists. */
   readonly lists?: readonly string[]
+  /** Columns whose values are kept as JSON. */
+  readonly jsons?: readonly string[]
   /** Undefined: UTF-8. */
   readonly encoding?: Encoding | undefined
   /** Of a workbook. */
@@ -119,9 +121,9 @@ const refuse = (problem: string, at = 1): Header => ({
 })
 
 function headerOfObjects(objects: Parameters<typeof namesIn>[0], otherwise: string): Header {
-  const { names: headers, line, lists } = namesIn(objects)
+  const { names: headers, line, lists, jsons } = namesIn(objects)
   if (!headers || headers.length === 0) return refuse(otherwise, line)
-  return headerOf(headers, lists, line)
+  return { ...headerOf(headers, lists, line), jsons }
 }
 
 /** Of a file that names its columns elsewhere than in its first row. */

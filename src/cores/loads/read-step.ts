@@ -131,6 +131,7 @@ async function readSome(
     encoding: plan.encoding,
     headers: plan.columns.map(({ header }) => header),
     lists: plan.columns.flatMap(({ header, isList }) => (isList ? [header] : [])),
+    jsons: plan.columns.flatMap(({ header, isJson }) => (isJson ? [header] : [])),
     line: readLines,
     isLast: readBytes + content.length >= end,
     rowsMax: ROWS_AT_ONCE,

@@ -11,7 +11,8 @@ import type {
 const CONTENT_COLUMNS_MAX = 2_000
 const LABEL_MAX = 60
 
-export const FILTER_TYPES: Record<ColumnType, FilterType> = {
+/** JSON has none. */
+export const FILTER_TYPES: Record<Exclude<ColumnType, 'jsonb'>, FilterType> & { jsonb?: never } = {
   text: 'string',
   numeric: 'number',
   boolean: 'boolean',
@@ -79,12 +80,14 @@ function contentColumns(plan: StoredPlan, access: string | null): string {
 
 /** Positions of the columns that may be filtered on. */
 export const filterColumns = ({ columns, id, filters }: StoredPlan): readonly number[] =>
-  filters ?? [...columns.keys()].filter((at) => at !== id && columns[at]!.type !== 'text')
+  filters ??
+  [...columns.keys()].filter((at) => at !== id && !['text', 'jsonb'].includes(columns[at]!.type ?? ''))
 
 const filtersOf = (plan: StoredPlan, access: string | null): FilterSchema =>
   Object.fromEntries(
     filterColumns(plan).flatMap((at) => {
       const { name, type = 'text' } = plan.columns[at]!
-      return name === access ? [] : [[name, FILTER_TYPES[type]]]
+      const filter = FILTER_TYPES[type]
+      return name === access || !filter ? [] : [[name, filter]]
     }),
   )

@@ -20,6 +20,8 @@ const rowsName = (loadId: string): string => `${loadId}_rows`
 const finishedName = (loadId: string): string => `${loadId}_finished`
 const beforeName = (loadId: string): string => `${loadId}_before`
 const keysName = (loadId: string): string => `${loadId}_keys`
+const passagesName = (loadId: string): string => `${loadId}_passages`
+export const passagesBeforeName = (loadId: string): string => `${loadId}_passages_before`
 const undoneName = (loadId: string): string => `${loadId}_undone`
 
 export const contentTable = (loadId: string): string => stagingName(contentName(loadId))
@@ -30,6 +32,9 @@ export const finishedTable = (loadId: string): string => stagingName(finishedNam
 /** What a load has replaced: a table, or the rows of these keys as they were. */
 export const beforeTable = (loadId: string): string => stagingName(beforeName(loadId))
 export const keysTable = (loadId: string): string => stagingName(keysName(loadId))
+/** Of the rows whose text is longer than the model reads, and those that a load has replaced. */
+export const stagedPassages = (loadId: string): string => stagingName(passagesName(loadId))
+export const passagesBefore = (loadId: string): string => stagingName(passagesBeforeName(loadId))
 /** Without columns: it is there while the version before is back. */
 export const undoneTable = (loadId: string): string => stagingName(undoneName(loadId))
 /** Nobody else changes its rows until the end of the statement. */
@@ -194,8 +199,9 @@ const NOT_OURS = new Set(['42809', '2BP01'])
 
 /** Everything of this load; safe to repeat, and where nothing was staged. Its rows first: `whileStaged` looks for them. */
 export async function removeStaging(queries: Queries, loadId: string): Promise<void> {
-  const before = [beforeName(loadId), keysName(loadId), undoneName(loadId)]
-  for (const name of [rowsName(loadId), loadId, contentName(loadId), finishedName(loadId), ...before]) {
+  const before = [beforeName(loadId), keysName(loadId), undoneName(loadId), passagesBeforeName(loadId)]
+  const staged = [rowsName(loadId), loadId, contentName(loadId), passagesName(loadId), finishedName(loadId)]
+  for (const name of [...staged, ...before]) {
     await queries.query(dropStagedTable(loadId, name)).catch((error: unknown) => {
       if (!NOT_OURS.has((error as { code?: string }).code ?? '')) throw error
     })

@@ -164,6 +164,7 @@ function requireUploaded({ state, received, bytes }: LoadRow): void {
 const headerIn = ({ columns, delimiter, encoding, sheet }: StoredPlan): Header => ({
   headers: columns.map(({ header }) => header),
   lists: columns.flatMap(({ header, isList }) => (isList ? [header] : [])),
+  jsons: columns.flatMap(({ header, isJson }) => (isJson ? [header] : [])),
   delimiter,
   encoding,
   sheet,

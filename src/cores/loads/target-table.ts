@@ -106,6 +106,7 @@ const COLUMN_TYPES: Readonly<Record<string, ColumnType>> = {
   'timestamp without time zone': 'timestamp',
   'time without time zone': 'time',
   'text[]': 'text[]',
+  jsonb: 'jsonb',
 }
 
 /** The type is the table's own where rows are appended. */
@@ -145,7 +146,7 @@ export function targetProblems(
     if (!target.types.has(name)) problems.push(`the table has no column ${name}`)
     else if (!columnTypeIn(target, name))
       problems.push(
-        `column ${name} is neither text, a number, a date, a time, true or false nor a list of texts`,
+        `column ${name} is neither text, a number, a date, a time, true or false, a list of texts nor JSON`,
       )
   }
   return problems

@@ -18,6 +18,7 @@ import { failingAsDatabase } from './database-problem.ts'
 import { setAside } from './finish-step.ts'
 import type { LoadDeps } from './load-deps.ts'
 import { isLoad, presentLoad, requireLoad, undoUntilOf, type LoadRow } from './load-rows.ts'
+import { swapPassages, swapPassagesOfRows } from './row-passages.ts'
 import { idColumn, isEmbedded } from './search-entry.ts'
 import {
   beforeTable,
@@ -184,7 +185,8 @@ const swapTables = (loadId: string, table: string): string =>
   `${setAside(table, `${loadId}_swap`)}
   alter table ${beforeTable(loadId)} set schema public;
   alter table ${finalTable(`${loadId}_before`)} rename to ${quoteIdentifier(table)};
-  alter table ${stagingName(`${loadId}_swap`)} rename to ${quoteIdentifier(`${loadId}_before`)};`
+  alter table ${stagingName(`${loadId}_swap`)} rename to ${quoteIdentifier(`${loadId}_before`)};
+  ${swapPassages(loadId, table)}`
 
 /** Fixed: its values are the database's own, and may be inserted but not updated. */
 type Column = { readonly name: string; readonly is_fixed: boolean }
@@ -221,5 +223,6 @@ function swapRows(loadId: string, plan: StoredPlan, columns: readonly Column[]):
   insert into ${table} (${names}) overriding system value select ${names} from ${before}
     on conflict (${key}) do ${set.length > 0 ? `update set ${set.join(', ')}` : 'nothing'};
   drop table ${before};
-  alter table ${aside} rename to ${quoteIdentifier(`${loadId}_before`)};`
+  alter table ${aside} rename to ${quoteIdentifier(`${loadId}_before`)};
+  ${swapPassagesOfRows(loadId, plan)}`
 }

@@ -5,13 +5,8 @@
  */
 import type { Hit, WordStatistics } from '../../contracts/data-sources.ts'
 import type { Queries } from '../databases/index.ts'
-import {
-  candidateLimit,
-  isVectorSearch,
-  nearestRows,
-  type TableSearch,
-  type VectorSearch,
-} from './nearest-rows.ts'
+import { candidateLimit, nearestRows } from './nearest-rows.ts'
+import { isVectorSearch, type TableSearch, type VectorSearch } from './table-search.ts'
 import { wordRows, type WordHit } from './word-rows.ts'
 
 type WordSearch = TableSearch & { readonly statistics?: WordStatistics | undefined }

@@ -6,8 +6,9 @@ import { PASSAGE_TOKENS } from '../../contracts/limits.ts'
 import type { SourceProblem } from '../../contracts/source-health.ts'
 import type { Queries, SourceRow } from '../databases/index.ts'
 import { isOfPassages } from './passages.ts'
-import { parseColumnList, quoteTable } from './quote.ts'
+import { parseColumnList, parseTableName, passagesTable, quoteTable } from './quote.ts'
 import { countIn } from './read-rows.ts'
+import { passagesFor } from './row-passages.ts'
 import type { TableInfo } from './table-info.ts'
 
 /** In bytes, which the database knows without reading a value. English has less of them to a token, and others still less. */
@@ -30,9 +31,13 @@ export async function longTextsProblem(
     .filter((name) => TEXT_TYPES.has(tableInfo.columns.get(name)?.type ?? ''))
   if (texts.length === 0) return undefined
   const longest = texts.map((name) => `coalesce(octet_length(${quoteIdentifier(name)}), 0)`).join(', ')
+  const passages = passagesFor({ entry, tableInfo })
+  const divided = passages
+    ? `exists (select from ${passagesTable(parseTableName(entry.table).table)} p where p.row_id = t.${quoteIdentifier(passages.key)})`
+    : 'false'
   const [counted] = await queries.query<{ rows: number; long: number }>(
-    `select count(*)::int as rows, (count(*) filter (where bytes > ${READ_BYTES}))::int as long ` +
-      `from (select greatest(${longest}) as bytes from ${quoteTable(entry.table)} limit ${COUNTED_MAX}) measured`,
+    `select count(*)::int as rows, (count(*) filter (where bytes > ${READ_BYTES} and not divided))::int as long ` +
+      `from (select greatest(${longest}) as bytes, ${divided} as divided from ${quoteTable(entry.table)} t limit ${COUNTED_MAX}) measured`,
   )
   const [rows, long] = [countIn(counted, 'rows'), countIn(counted, 'long')]
   if (long === 0) return undefined

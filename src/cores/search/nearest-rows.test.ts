@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Queries } from '../databases/index.ts'
-import { nearestRows, type VectorSearch } from './nearest-rows.ts'
+import { nearestRows } from './nearest-rows.ts'
+import type { VectorSearch } from './table-search.ts'
 
 const column = (name: string, type: string, schema = 'pg_catalog') => ({
   name,

@@ -6,28 +6,11 @@ import { quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
 import type { Hit, Metric, SearchEntry } from '../../contracts/data-sources.ts'
 import { ANSWER_MAX_BYTES } from '../../contracts/limits.ts'
 import type { Queries } from '../databases/index.ts'
-import { conditionFor, type Condition } from './filter-columns.ts'
+import type { Condition } from './filter-columns.ts'
 import { parseColumnList, quoteTable, vectorLiteral } from './quote.ts'
-import type { ReadFilter } from './read-filters.ts'
 import { checkRows, estimateIn, jsonIn } from './read-rows.ts'
-import { accessConditions, type RowAccess } from './row-access.ts'
-import type { TableInfo } from './table-info.ts'
-
-/** Of one table, by what a question means or by its words. */
-export type TableSearch = {
-  readonly entry: SearchEntry
-  readonly tableInfo: TableInfo
-  /** Undefined: its rows have none. */
-  readonly vector?: ArrayLike<number> | undefined
-  readonly filters: readonly ReadFilter[]
-  readonly access: RowAccess
-  readonly limit: number
-}
-
-export type VectorSearch = TableSearch & { readonly vector: ArrayLike<number> }
-
-export const isVectorSearch = <Search extends TableSearch>(search: Search): search is Search & VectorSearch =>
-  search.vector !== undefined
+import { mergeNearest, nearestOfRow, passagesFor, passagesStatement } from './row-passages.ts'
+import { distanceOf, filterConditions, type TableSearch, type VectorSearch } from './table-search.ts'
 
 /** The index classes of pgvector. */
 export const OPERATOR_CLASSES: Record<Metric, string> = {
@@ -46,31 +29,36 @@ export const EXACT_UNFILTERED = 2_000_000
 /** The index gives rows nearly in order: this many are taken and sorted exactly. */
 export const candidateLimit = (limit: number): number => Math.max(50, 5 * limit)
 
-/** Of the filters, and of who sees which rows. Undefined when no row can match. */
-export function filterConditions(
-  { filters, access, tableInfo }: Pick<TableSearch, 'filters' | 'access' | 'tableInfo'>,
-  first: number,
-): readonly Condition[] | undefined {
-  const conditions = filters.map((filter, at) =>
-    conditionFor(filter, tableInfo.columns.get(filter.column), `$${first + at}`),
-  )
-  const seen = accessConditions(access, tableInfo, `$${first + conditions.length}`)
-  return seen && conditions.every((condition) => condition !== undefined)
-    ? [...conditions, ...seen]
-    : undefined
-}
-
 export async function nearestRows(queries: Queries, search: VectorSearch): Promise<readonly Hit[]> {
   const conditions = filterConditions(search, 2)
   if (!conditions) return []
   const strategy = await strategyFor(queries, search, conditions)
   const parameters = [vectorLiteral(search.vector), ...conditions.map(({ parameter }) => parameter)]
   if (strategy === 'index') {
-    const rows = await queries.query<FoundRow>(indexStatement(search, conditions), parameters)
-    // The index gives up after some rows, whether or not they match: then few are no sign that there are no more.
-    if (conditions.length === 0 || rows.length >= search.limit) return hitsOf(search, rows)
+    const rows = await throughIndex(queries, search, conditions, parameters)
+    if (rows) return hitsOf(search, rows)
   }
   return hitsOf(search, await queries.query<FoundRow>(exactStatement(search, conditions), parameters))
+}
+
+/** Undefined: others may be nearer. */
+async function throughIndex(
+  queries: Queries,
+  search: VectorSearch,
+  conditions: readonly Condition[],
+  parameters: readonly string[],
+): Promise<readonly FoundRow[] | undefined> {
+  const rows = await queries.query<FoundRow>(indexStatement(search, conditions), parameters)
+  // The index gives up after some rows, whether or not they match: then few are no sign that there are no more.
+  const isFiltered = conditions.length > 0
+  if (isFiltered && rows.length < search.limit) return undefined
+  if (!passagesFor(search)) return rows
+  const shown = { raw: rawColumns(search.entry), texts: textColumns(search.entry) }
+  const ofPassages = await queries.query<FoundRow & { searched: number; farthest: number }>(
+    passagesStatement(search, conditions, shown),
+    parameters,
+  )
+  return mergeNearest(rows, ofPassages, { limit: search.limit, isFiltered })
 }
 
 export async function strategyFor(
@@ -79,17 +67,20 @@ export async function strategyFor(
   conditions: readonly Condition[],
 ): Promise<'exact' | 'index'> {
   const { entry, tableInfo } = search
+  const passages = passagesFor(search)
+  const wanted = OPERATOR_CLASSES[entry.distance_metric]
   const hasIndex = tableInfo.indexes.some(
-    ({ column, operators }) =>
-      column === entry.columns[0] && operators === OPERATOR_CLASSES[entry.distance_metric],
+    ({ column, operators }) => column === entry.columns[0] && operators === wanted,
   )
-  if (!hasIndex) return 'exact'
+  if (!hasIndex || passages?.operators.includes(wanted) === false) return 'exact'
   const { dimensions = search.vector.length } = entry
   const budget = conditions.length === 0 ? EXACT_UNFILTERED : EXACT_FILTERED
+  // Vectors of a row, with those of its passages.
+  const each = 1 + Math.max(0, passages?.rows ?? 0) / Math.max(1, tableInfo.rows)
   // -1: never counted. A table of that kind is small, or one whose index the planner cannot judge either.
-  if (tableInfo.rows >= 0 && tableInfo.rows * dimensions <= budget) return 'exact'
+  if (tableInfo.rows >= 0 && Math.max(1, tableInfo.rows) * each * dimensions <= budget) return 'exact'
   if (conditions.length === 0) return 'index'
-  return (await estimatedRows(queries, search)) * dimensions <= budget ? 'exact' : 'index'
+  return (await estimatedRows(queries, search)) * each * dimensions <= budget ? 'exact' : 'index'
 }
 
 /** The planner's own guess, from its statistics: 0.3 ms, where counting would read them all. */
@@ -101,16 +92,6 @@ async function estimatedRows(queries: Queries, search: VectorSearch): Promise<nu
   )
   return estimateIn(row?.['QUERY PLAN'])
 }
-
-export const distanceOf = (
-  { entry, tableInfo }: VectorSearch,
-  vector = quoteIdentifier(entry.columns[0]!),
-): string => {
-  const schema = quoteIdentifier(tableInfo.columns.get(entry.columns[0]!)?.schema ?? 'public')
-  return `${vector} operator(${schema}.${OPERATORS[entry.distance_metric]}) $1::${schema}.vector`
-}
-
-const OPERATORS: Record<Metric, string> = { cosine: '<=>', l2: '<->', inner_product: '<#>' }
 
 const whereOf = ({ entry }: VectorSearch, conditions: readonly Condition[]): string =>
   [`${quoteIdentifier(entry.columns[0]!)} is not null`, ...conditions.map(({ text }) => text)].join(' and ')
@@ -131,12 +112,16 @@ export const textColumns = (entry: SearchEntry): string =>
     .join(', ')
 
 /** `+ 0` keeps the vector index out, and leaves the indexes on filtered columns in. Ties go by the id's text. */
-export const exactStatement = (search: VectorSearch, conditions: readonly Condition[]): string =>
-  `select ${textColumns(search.entry)}, distance from (select ${rawColumns(search.entry)}, ` +
-  `(${distanceOf(search)})::float8 as distance from ${quoteTable(search.entry.table)} ` +
-  `where ${whereOf(search, conditions)} order by (${distanceOf(search)}) + 0, ` +
-  `${quoteIdentifier(parseColumnList(search.entry.content_columns)[0]!)}::text collate "C" limit ${search.limit}) found ` +
-  `order by distance, c0::text collate "C"`
+export const exactStatement = (search: VectorSearch, conditions: readonly Condition[]): string => {
+  const { distance, join } = nearestOfRow(search, conditions)
+  return (
+    `select ${textColumns(search.entry)}, distance from (select ${rawColumns(search.entry)}, ` +
+    `(${distance})::float8 as distance from ${quoteTable(search.entry.table)}${join} ` +
+    `where ${whereOf(search, conditions)} order by (${distance}) + 0, ` +
+    `${quoteIdentifier(parseColumnList(search.entry.content_columns)[0]!)}::text collate "C" limit ${search.limit}) found ` +
+    `order by distance, c0::text collate "C"`
+  )
+}
 
 export const indexStatement = (search: VectorSearch, conditions: readonly Condition[]): string =>
   `with near as materialized (select ${rawColumns(search.entry)}, (${distanceOf(search)})::float8 as distance ` +

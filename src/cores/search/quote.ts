@@ -14,6 +14,10 @@ export const quoteTable = (text: string): string => {
   return `${quoteIdentifier(schema)}.${quoteIdentifier(table)}`
 }
 
+/** Passages of the rows of a table in `public` (row-passages.ts). */
+export const PASSAGES_SCHEMA = 'svc_passages'
+export const passagesTable = (table: string): string => `${PASSAGES_SCHEMA}.${quoteIdentifier(table)}`
+
 export const vectorLiteral = (vector: ArrayLike<number>): string => `[${Array.from(vector).join(',')}]`
 
 export const parseColumnList = (list: string): string[] => list.split(',').map((name) => name.trim())

@@ -53,6 +53,51 @@ export type IndexInfo = {
   readonly operators: string
 }
 
+/** Of the rows of a table, in a table of their own. */
+export type RowPassages = {
+  /** The column of the rows that they name, and its type. */
+  readonly key: string
+  readonly keyType: 'text' | 'numeric'
+  readonly model: string
+  readonly dimensions: number
+  /** -1 when they were never analyzed. */
+  readonly rows: number
+  /** Of the indexes on them. */
+  readonly operators: readonly string[]
+}
+
+/** What a load says of them, in the comment of their table. */
+const PASSAGES_COMMENT = 'Passages by svc '
+export const passagesComment = (about: Pick<RowPassages, 'key' | 'model' | 'dimensions'>): string =>
+  PASSAGES_COMMENT + JSON.stringify(about)
+
+/** Whoever has the login may have written another comment: then they are no passages of ours. */
+export function passagesIn(json: unknown, columns: ReadonlyMap<string, ColumnInfo>): RowPassages | undefined {
+  if (json === null) return undefined
+  if (typeof json !== 'string' || json.length > JSON_MAX_CHARACTERS) throw malformed()
+  const { comment, rows, operators } = jsonIn(json) as Fields
+  if (typeof comment !== 'string' || !comment.startsWith(PASSAGES_COMMENT)) return undefined
+  const about = aboutIn(comment.slice(PASSAGES_COMMENT.length))
+  const keyType = about && columns.get(about.key)?.type
+  if (!about || (keyType !== 'text' && keyType !== 'numeric')) return undefined
+  return {
+    ...about,
+    keyType,
+    rows: typeof rows === 'number' ? rows : -1,
+    operators: Array.isArray(operators) ? operators.filter((one) => typeof one === 'string') : [],
+  }
+}
+
+function aboutIn(text: string): Pick<RowPassages, 'key' | 'model' | 'dimensions'> | undefined {
+  try {
+    const { key, model, dimensions } = JSON.parse(text) as Fields
+    const isAbout = typeof key === 'string' && typeof model === 'string' && typeof dimensions === 'number'
+    return isAbout ? { key, model, dimensions } : undefined
+  } catch {
+    return undefined
+  }
+}
+
 export const columnsIn = (json: unknown): ColumnInfo[] => listIn(json).map(columnIn)
 export const indexesIn = (json: unknown): IndexInfo[] => listIn(json).map(indexIn)
 

@@ -7,9 +7,10 @@ import { cite, type CitationDeps } from './cite.ts'
 import { foldPassages, isOfPassages, passagesSearched } from './passages.ts'
 import { createHandle } from './row-handle.ts'
 import { foundRows } from './hybrid-rows.ts'
-import type { TableSearch } from './nearest-rows.ts'
+import type { TableSearch } from './table-search.ts'
 import type { LimitDeps } from './question-limits.ts'
 import type { ReadFilter } from './read-filters.ts'
+import { withNearestPassage } from './row-passages.ts'
 import { accessTypeOf, type AccessDeps, type RowAccess } from './row-access.ts'
 import { databaseFailureOf, type DatabaseFailure } from './database-failure.ts'
 import { failureOf, recordFailure } from './source-health.ts'
@@ -90,7 +91,9 @@ async function searchTable(
   const search = { ...table, tableInfo, statistics, limit: hasPassages ? passagesSearched(limit) : limit }
   const found = await foundRows(queries, search, question)
   const cited = found.map(cite(deps, source, entry))
-  const hits = hasPassages ? await foldPassages(queries, entry, question, { found: cited, limit }) : cited
+  const hits = hasPassages
+    ? await foldPassages(queries, entry, question, { found: cited, limit })
+    : await withNearestPassage(queries, search, cited)
   return entry.fetchable ? hits.map((hit) => addHandle(deps, source, hit)) : hits
 }
 

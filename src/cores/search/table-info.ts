@@ -1,7 +1,16 @@
 /** What the database knows about a table: columns with their types, indexes, an estimate of its rows. */
+import { STAGING_SCHEMA } from '../../../db/managed/drop-staged-table.ts'
 import type { Queries } from '../databases/index.ts'
-import { parseTableName } from './quote.ts'
-import { checkRows, columnsIn, indexesIn, type ColumnInfo, type IndexInfo } from './read-rows.ts'
+import { parseTableName, PASSAGES_SCHEMA } from './quote.ts'
+import {
+  checkRows,
+  columnsIn,
+  indexesIn,
+  passagesIn,
+  type ColumnInfo,
+  type IndexInfo,
+  type RowPassages,
+} from './read-rows.ts'
 
 export type TableInfo = {
   /** r table, p partitioned, v view, m materialized view, f foreign table. */
@@ -10,6 +19,8 @@ export type TableInfo = {
   readonly rows: number
   readonly columns: ReadonlyMap<string, ColumnInfo>
   readonly indexes: readonly IndexInfo[]
+  /** Of rows whose text is longer than a model reads (row-passages.ts). */
+  readonly passages?: RowPassages | undefined
   /** Whether our login may read all of its columns, the hidden ones of Postgres among them. */
   readonly isWhole: boolean
   /** Whether it may read what the planner knows of them. */
@@ -28,16 +39,22 @@ select n.nspname::text as schema, c.relname::text as name, c.reltuples::float8 a
     from pg_index i join pg_class ic on ic.oid = i.indexrelid join pg_am m on m.oid = ic.relam
     join pg_opclass o on o.oid = i.indclass[0]
     left join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0]
-    where i.indrelid = c.oid and i.indisvalid and i.indpred is null) as indexes
+    where i.indrelid = c.oid and i.indisvalid and i.indpred is null) as indexes,
+  (select json_build_object('comment', obj_description(p.oid, 'pg_class'), 'rows', p.reltuples,
+      'operators', (select coalesce(json_agg(o.opcname), '[]') from pg_index i join pg_opclass o on o.oid = i.indclass[0]
+        where i.indrelid = p.oid and i.indisvalid and i.indpred is null))
+    from pg_class p join pg_namespace pn on pn.oid = p.relnamespace and pn.nspname = '${PASSAGES_SCHEMA}'
+    where p.relname = c.relname and p.relkind = 'r' and n.nspname = 'public'
+      and has_schema_privilege(pn.oid, 'usage') and has_table_privilege(p.oid, 'select')) as passages
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
 where c.relkind in ('r', 'p', 'v', 'm', 'f')
   and has_schema_privilege(n.oid, 'usage') and has_any_column_privilege(c.oid, 'select')`
 
 const TABLE_INFO = `${SELECT_TABLES} and n.nspname = $1 and c.relname = $2`
 
-/** Those with vectors first. Without partitions, which are parts of their table, and what an extension brought. */
+/** Those with vectors first. Without partitions, which are parts of their table, what an extension brought, and what loads keep. */
 const TABLES = `${SELECT_TABLES}
-  and n.nspname not in ('pg_catalog', 'information_schema') and n.nspname !~ '^pg_' and not c.relispartition
+  and n.nspname not in ('pg_catalog', 'information_schema', '${PASSAGES_SCHEMA}', '${STAGING_SCHEMA}') and n.nspname !~ '^pg_' and not c.relispartition
   and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')
 order by exists (select from pg_attribute a join pg_type t on t.oid = a.atttypid
     where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and t.typname = 'vector') desc, 1, 2
@@ -53,6 +70,7 @@ type Row = {
   statistics: unknown
   columns: string
   indexes: string
+  passages: unknown
 }
 
 export async function readTableInfo(queries: Queries, name: string): Promise<TableInfo | undefined> {
@@ -63,14 +81,18 @@ export async function readTableInfo(queries: Queries, name: string): Promise<Tab
   return row && tableInfoOf(row)
 }
 
-const tableInfoOf = ({ rows, kind, whole, statistics, columns, indexes }: Row): TableInfo => ({
-  rows,
-  kind,
-  isWhole: whole === true,
-  hasStatistics: statistics === true,
-  columns: new Map(columnsIn(columns).map((column) => [column.name, column])),
-  indexes: indexesIn(indexes),
-})
+function tableInfoOf({ rows, kind, whole, statistics, columns: json, indexes, passages }: Row): TableInfo {
+  const columns = new Map(columnsIn(json).map((column) => [column.name, column]))
+  return {
+    rows,
+    kind,
+    isWhole: whole === true,
+    hasStatistics: statistics === true,
+    columns,
+    indexes: indexesIn(indexes),
+    passages: passagesIn(passages, columns),
+  }
+}
 
 /** By their names as configurations write them; at most so many. */
 export async function readTables(queries: Queries, max: number): Promise<ReadonlyMap<string, TableInfo>> {

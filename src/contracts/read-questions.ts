@@ -1,12 +1,11 @@
 /** Reads a file of questions for an eval: YAML, or JSON, which is YAML as well. What is wrong with it is told with its line. */
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Node } from 'yaml'
-import type { Input } from '../../contracts/operations.ts'
-import { usageError } from '../usage-error.ts'
+import { ServiceError } from './errors.ts'
+import type { Input } from './operations.ts'
 
 export type Question = Input<'askEval'>['questions'][number]
 
-const EXAMPLE = `Write it as
-- question: How many days of holiday do I have?
+const EXAMPLE = `- question: How many days of holiday do I have?
   expect: [holidays.md#Paid leave]`
 
 const FIELDS = ['question', 'expect', 'target', 'filters'] as const
@@ -27,7 +26,10 @@ export function readQuestions(text: string): Question[] {
 
 type Fail = (node: unknown, sentence: string) => Error
 
-const problemAt = (line: number, sentence: string) => usageError(`Line ${line}: ${sentence}`, EXAMPLE)
+const problemAt = (line: number, sentence: string) =>
+  new ServiceError('INVALID_REQUEST', `Line ${line}: ${sentence}`, {
+    hint: `Write it as\n${EXAMPLE}`,
+  })
 
 function questionIn(item: unknown, fail: Fail): Question {
   if (!isMap(item)) throw fail(item, 'Each question must have the fields question and expect.')
