@@ -14,6 +14,7 @@ export const TOPICS = [
   'changes',
   'checks',
   'deployments',
+  'endings',
   'events',
   'loads',
   'maintenance',

@@ -1290,6 +1290,13 @@ CREATE INDEX platform_oauth_clients_by_org ON public.platform_oauth_clients USIN
 CREATE INDEX platform_oauth_clients_by_registration ON public.platform_oauth_clients USING btree (registration_hash);
 CREATE INDEX platform_oauth_clients_dynamic ON public.platform_oauth_clients USING btree (kind, is_active, expires_at);
 
+CREATE TABLE processes (
+  name text NOT NULL,
+  until timestamp with time zone NOT NULL,
+  is_remote boolean NOT NULL,
+  CONSTRAINT processes_pkey PRIMARY KEY (name)
+);
+
 CREATE TABLE proposals (
   org_id text NOT NULL,
   id text NOT NULL,
@@ -1426,6 +1433,36 @@ CREATE TABLE question_counts (
   CONSTRAINT question_counts_pkey PRIMARY KEY (org_id)
 );
 
+CREATE TABLE receipt_acknowledgements (
+  receipt_id text NOT NULL,
+  process text NOT NULL,
+  at timestamp with time zone NOT NULL,
+  cut jsonb NOT NULL,
+  CONSTRAINT receipt_acknowledgements_receipt_id_process_pk PRIMARY KEY (receipt_id, process),
+  CONSTRAINT receipt_acknowledgements_receipt_id_receipts_id_fk FOREIGN KEY (receipt_id) REFERENCES receipts(id) ON DELETE CASCADE
+);
+
+CREATE TABLE receipts (
+  id text NOT NULL,
+  org_id text NOT NULL,
+  of_kind text NOT NULL,
+  of_id text NOT NULL,
+  of_name text NOT NULL,
+  by_id text,
+  by_name text NOT NULL,
+  is_rehearsal boolean NOT NULL,
+  began_at timestamp with time zone NOT NULL,
+  ended jsonb NOT NULL,
+  remains jsonb NOT NULL,
+  whose jsonb NOT NULL,
+  final_at timestamp with time zone,
+  signed text,
+  signature text,
+  CONSTRAINT receipts_pkey PRIMARY KEY (id)
+);
+CREATE INDEX receipts_by_organization ON public.receipts USING btree (org_id, id);
+CREATE INDEX receipts_pending ON public.receipts USING btree (id) WHERE (final_at IS NULL);
+
 CREATE TABLE recoveries (
   org_id text NOT NULL,
   id text NOT NULL,
@@ -1450,6 +1487,14 @@ CREATE TABLE removed_integrations (
   name text NOT NULL,
   removed_at timestamp with time zone NOT NULL,
   CONSTRAINT removed_integrations_org_id_id_pk PRIMARY KEY (org_id, id)
+);
+
+CREATE TABLE removed_organizations (
+  org_id text NOT NULL,
+  name text NOT NULL,
+  removed_at timestamp with time zone NOT NULL,
+  emptied_at timestamp with time zone,
+  CONSTRAINT removed_organizations_pkey PRIMARY KEY (org_id)
 );
 
 CREATE TABLE revisions (

@@ -12,6 +12,7 @@ import { isPerson, validateToken, type PersonValidation } from '../src/contracts
 import type { AgentClaims } from '../src/trust/access-token.ts'
 import { answerForAssertion } from '../src/trust/fresh-validations.ts'
 import { sha256 } from '../src/trust/keyed-hash.ts'
+import { answerBelongsTo, memberOf } from '../src/trust/open-answers.ts'
 import type { McpEnv, McpDeps } from './dependencies.ts'
 import { resourceUrl } from './resource.ts'
 
@@ -68,6 +69,8 @@ export async function identify(deps: McpDeps, presented: Presented): Promise<Cre
   }
   if (deps.authMode === 'hosted') return undefined
   const claims = await deps.accessTokens.verify(token, resourceUrl(deps.mcpUrl, resource), deps.clock())
+  // Also while it waits for its turn.
+  if (claims) answerBelongsTo([claims.grantId, claims.orgId, memberOf(claims.orgId, claims.userId)])
   return (
     claims && {
       key: claims.grantId,
@@ -107,6 +110,7 @@ async function authenticateGrant(
   if (!isPerson(valid)) return undefined
   const { user, organization, role, machine_agent: machineAgent } = valid
   if (user.id !== userId || organization?.id !== orgId || role === null) return undefined
+  if (machineAgent) answerBelongsTo([memberOf(orgId, machineAgent.owner_id)])
   const granted = {
     scopes: valid.scopes ?? [],
     machineAgent,
@@ -128,6 +132,7 @@ async function authenticateApiToken(
   if (tokenId === undefined) {
     throw new ServiceError('UNEXPECTED', undefined, { cause: 'the auth service did not name the API token' })
   }
+  answerBelongsTo([tokenId, organization.id, memberOf(organization.id, user.id)])
   const actor = {
     userId: user.id,
     orgId: organization.id,

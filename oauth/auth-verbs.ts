@@ -67,6 +67,11 @@ import { setOrganizationDomains } from '../src/cores/organizations/set-organizat
 import { showOrganization } from '../src/cores/organizations/show-organization.ts'
 import { switchOrganization } from '../src/cores/organizations/switch-organization.ts'
 import { updateOrganization } from '../src/cores/organizations/update-organization.ts'
+import { endWithReceipt } from '../src/cores/receipts/end-with-receipt.ts'
+import { listReceipts } from '../src/cores/receipts/list-receipts.ts'
+import { removeOrganizationAsOperator } from '../src/cores/receipts/remove-organization-as-operator.ts'
+import { removeOrganization } from '../src/cores/receipts/remove-organization.ts'
+import { showReceipt } from '../src/cores/receipts/show-receipt.ts'
 import { createScimBearer } from '../src/cores/scim/create-scim-bearer.ts'
 import { listProvisionedGroups } from '../src/cores/scim/list-provisioned-groups.ts'
 import { revokeScimBearer } from '../src/cores/scim/revoke-scim-bearer.ts'
@@ -89,6 +94,8 @@ export const VERBS = {
   listOrganizations,
   showOrganization,
   updateOrganization,
+  removeOrganization,
+  removeOrganizationAsOperator,
   createOrganizationAsOperator,
   addOwnerAsOperator,
   listOrganizationsAsOperator,
@@ -155,6 +162,9 @@ export const VERBS = {
   listSupportSessions,
   endSupportSession,
   listMySupportSessions,
+  endWithReceipt,
+  showReceipt,
+  listReceipts,
   showScim,
   createScimBearer,
   rotateScimBearer,

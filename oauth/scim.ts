@@ -16,6 +16,7 @@ import { bearerOf } from '../src/http/authenticate.ts'
 import type { HttpContext } from '../src/http/context.ts'
 import { readBytes } from '../src/http/read-body.ts'
 import type { ServiceApp } from '../src/http/service-app.ts'
+import { answerBelongsTo, whoseOf } from '../src/trust/open-answers.ts'
 import type { AuthDeps } from './dependencies.ts'
 
 type Call = {
@@ -169,6 +170,7 @@ export function mountScim(app: ServiceApp, deps: AuthDeps): void {
         const from = { requestId: c.get('requestId'), address: c.get('address') }
         const bearer = await validate(bearerOf(c), from)
         c.set('identity', bearer.tokenId)
+        answerBelongsTo(whoseOf(bearer))
         const id = c.req.param('id') ?? ''
         return endpoint({ c, deps, bearer, base, id, asked: askedOf(c), body: () => readBody(c) })
       }),

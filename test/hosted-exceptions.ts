@@ -97,6 +97,7 @@ export const FILES: Readonly<Record<string, string>> = {
   'test/walks/mcp-tools.test.ts': CONNECTOR,
   'test/walks/notifications.test.ts': ENGINE,
   'test/walks/proposed-revisions.test.ts': PAGES,
+  'test/walks/receipts.test.ts': ENDINGS,
   'test/walks/shared-posts.test.ts': ENGINE,
   'test/walks/process.test.ts': ALONE,
   'test/walks/rotation.test.ts': 'the secrets behind tokens are the vendor’s',

@@ -8,6 +8,8 @@ export type DatabaseProvisioner = {
   readonly kind: 'embedded' | 'postgres'
   address(): Promise<Address>
   create(physicalName: string, verifier: string, login: () => Promise<Login>): Promise<void>
+  /** Another password, and the end of the connections with the one before. */
+  rotate(physicalName: string, verifier: string, login: () => Promise<Login>): Promise<void>
   remove(physicalName: string): Promise<void>
   /** Whom our questions log in as; undefined: as everybody does. */
   questionLogin(physicalName: string): Promise<Pick<Login, 'user' | 'password'> | undefined>

@@ -17,6 +17,8 @@ export type EmbeddedDatabases = {
   readonly port: number
   /** With the extension `vector`, if it is missing; safe to repeat, and complete or absent after kill -9. */
   create(physicalName: string): Promise<void>
+  /** Ends its connections. */
+  disconnect(physicalName: string): Promise<void>
   /** Ends its connections and worker, deletes the folder; safe to repeat. */
   remove(physicalName: string): Promise<void>
   close(): Promise<void>
@@ -120,6 +122,7 @@ export async function openEmbeddedDatabases(options: EmbeddedDatabasesOptions): 
     host,
     port: gateway.port,
     create,
+    disconnect: (physicalName) => gateway.disconnect(physicalName),
     async remove(physicalName) {
       const target = folderOf(folder, physicalName)
       const backend = backends.get(physicalName)

@@ -193,6 +193,10 @@ export function embeddedProvisioner(options: EmbeddedProvisionerOptions): Databa
         await pool.end()
       }
     },
+    async rotate(name) {
+      // The login is read from its row. Where another process has the folder, connections that are open there end by themselves.
+      await (await acquireOrTimeout())?.disconnect(name)
+    },
     async remove(name) {
       const own = await acquireOrTimeout()
       if (own) return own.remove(name)

@@ -22,6 +22,8 @@ export type ManagedServer = {
   /** Ends its connections first; safe to repeat. Returns the roles that had to stay, without a login (drop-role.ts). */
   remove(physicalName: string): Promise<readonly string[]>
   /** Returns the databases that PUBLIC may still connect to, because our login may not alter them. Every new database is open until this runs. */
+  /** Of the tenant's own login. */
+  endSessionsOf(physicalName: string): Promise<void>
   revokePublicConnect(): Promise<readonly string[]>
   /** The login of our questions (question-role.ts); safe to repeat. */
   createQuestionRole(physicalName: string, verifier: string): Promise<void>
@@ -76,6 +78,10 @@ export function openManagedServer(
         await createManagedDatabase(admin, physicalName, verifier, { withVector: true })
       }),
     remove: (physicalName) => withPublicErrors(() => dropManagedDatabase(admin, physicalName)),
+    endSessionsOf: (physicalName) =>
+      withPublicErrors(async () => {
+        await sql`select pg_terminate_backend(pid) from pg_stat_activity where usename = ${physicalName}`
+      }),
     revokePublicConnect: () => withPublicErrors(() => revokePublicConnect(sql, keepConnect)),
     createQuestionRole: (physicalName, verifier) =>
       withPublicErrors(() => createQuestionRole(sql, physicalName, verifier)),

@@ -17,6 +17,10 @@ export function serverProvisioner(
     kind: 'postgres',
     address: async () => ({ host: server.host, port: server.port, ssl: server.ssl }),
     create: (name, verifier) => server.create(name, verifier).catch(toServiceError),
+    async rotate(name, verifier) {
+      await server.create(name, verifier).catch(toServiceError)
+      await server.endSessionsOf(name).catch(toServiceError)
+    },
     async remove(name) {
       const roles = await server.remove(name).catch(toServiceError)
       if (roles.length > 0) {

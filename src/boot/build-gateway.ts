@@ -10,6 +10,7 @@ import { createTableInfoCache } from '../cores/search/index.ts'
 import { createTurns } from '../cores/work/index.ts'
 import { createGateway, type GatewayDeps } from '../http/gateway.ts'
 import { startLoads } from '../worker/loads.ts'
+import { startRemovedOrganizations } from '../worker/removed-organizations.ts'
 import { createManaged } from './managed-databases.ts'
 import { asService, type Running } from './running.ts'
 import type { Shared } from './shared.ts'
@@ -60,7 +61,13 @@ export function buildGateway(shared: Shared): Running {
   }
   return {
     ...asService(createGateway(deps)),
-    startJobs: () => startLoads(deps),
+    startJobs() {
+      const loops = [
+        startLoads(deps),
+        startRemovedOrganizations({ ...deps, removedTrailDays: config.REMOVED_TRAIL_DAYS }),
+      ]
+      return { stop: async () => void (await Promise.all(loops.map((loop) => loop.stop()))) }
+    },
     warnings: () => ownModels?.warnings() ?? [],
     managed,
     gateway: deps,

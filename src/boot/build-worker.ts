@@ -43,6 +43,7 @@ export function buildWorker(shared: Shared): Running {
     siteUrl: config.SITE_URL,
     observeAttempt: metrics && ((channel, outcome) => metrics.observeAttempt(channel, outcome)),
     trailRoots: shared.trailRoots,
+    answers: shared.answers,
     activityDays: config.ACTIVITY_DAYS,
     deliveryDays: config.DELIVERY_DAYS,
     sourceStorageBytes: limits.sourceStorageBytes,

@@ -132,6 +132,7 @@ const VALUES: Table = {
   QUESTIONS_PER_DAY: { good: ['1', '100000'], bad: ['0', ...NO_NUMBERS] },
   SOURCE_STORAGE_MIB: { good: ['1', '100000'], bad: ['0', ...NO_NUMBERS] },
   ACTIVITY_DAYS: { good: ['1', '3650'], bad: ['0', ...NO_NUMBERS] },
+  REMOVED_TRAIL_DAYS: { good: ['0', '3650'], bad: ['-1', '36501', ...NO_NUMBERS] },
   DELIVERY_DAYS: { good: ['1', '3650'], bad: ['0', ...NO_NUMBERS] },
   BASE_DOMAIN: {
     good: ['example.com', 'svc.example.co.uk', 'EXAMPLE.com', 'xn--bcher-kva.example'],

@@ -306,6 +306,11 @@ export const SETTINGS = {
     description: 'Days to keep activity entries.',
     default: '365',
   },
+  REMOVED_TRAIL_DAYS: {
+    schema: whole(0, 36_500).default(365),
+    description: 'Days to keep the sealed trail of an organization that was removed.',
+    default: '365',
+  },
   DELIVERY_DAYS: {
     schema: whole(1, 36_500).default(90),
     description: 'Days to keep settled deliveries.',

@@ -1,9 +1,9 @@
 /** One port: checks the Host, determines the address of the client, and chooses the service by path. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { BlockList, isIPv4, isIPv6, Server as NetServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { getRequestListener } from '@hono/node-server'
-import { ADDRESS_HEADER, type Service } from '../client/service.ts'
+import { ADDRESS_HEADER, REMOTE_HEADER, type Service } from '../client/service.ts'
 import { ERRORS, ServiceError } from '../contracts/errors.ts'
 import { EVENT_STREAM } from '../contracts/media-types.ts'
 import { errorBody } from '../http/answer.ts'
@@ -13,6 +13,7 @@ import { answerHealth, isHealth, type Readiness } from '../http/health.ts'
 import { requestIdOf } from '../http/observe-request.ts'
 import { NOT_FOUND_PAGE } from '../console/safe-next.ts'
 import { FORGOTTEN_PROXY } from './admission.ts'
+import { GuardedResponse } from './guarded-response.ts'
 import { pipelinedRequests } from './pipelined-requests.ts'
 import { SERVICES } from './services.ts'
 import type { System } from './system.ts'
@@ -43,7 +44,7 @@ const NO_HOST = 'none.invalid'
 const HSTS = 'max-age=31536000'
 
 export async function listen(system: System): Promise<Listening> {
-  const { config, metrics, admission } = system
+  const { config, metrics, admission, answers } = system
   let stopping = false
   const ready = shared(system.readiness)
   const readiness: Readiness = async () =>
@@ -59,7 +60,8 @@ export async function listen(system: System): Promise<Listening> {
   const answering = new Set<ServerResponse>()
   metrics?.observeOpenRequests(admission.counts)
   const inOrder = pipelinedRequests()
-  const server = createServer({ connectionsCheckingInterval: CHECK_MS }, (incoming, outgoing) => {
+  const options = { connectionsCheckingInterval: CHECK_MS, IncomingMessage, ServerResponse: GuardedResponse }
+  const server = createServer(options, (incoming, outgoing) => {
     if (httpsHosts.has(incoming.headers.host ?? '')) outgoing.setHeader('strict-transport-security', HSTS)
     inOrder(incoming.socket, outgoing, {
       start: () => receive(incoming, outgoing),
@@ -69,7 +71,7 @@ export async function listen(system: System): Promise<Listening> {
       },
     })
   })
-  function receive(incoming: IncomingMessage, outgoing: ServerResponse): void {
+  function receive(incoming: IncomingMessage, outgoing: GuardedResponse): void {
     if (namesTwoHosts(incoming)) return answerTwoHosts(outgoing)
     const peer = plainAddress(incoming.socket.remoteAddress ?? 'unknown')
     const isFromProxy = isProxy(peer)
@@ -92,7 +94,15 @@ export async function listen(system: System): Promise<Listening> {
       credential: headers.authorization ?? headers.cookie ?? '',
       hasOwnTurns: MCP_PATHS.test(path),
       isUrgent,
-      start: () => void (nodeHandler ? nodeHandler.handle(incoming, outgoing) : handle(incoming, outgoing)),
+      start() {
+        const begin = () =>
+          outgoing.guardedBy(answers, incoming.socket, () => {
+            void (nodeHandler ? nodeHandler.handle(incoming, outgoing) : handle(incoming, outgoing))
+          })
+        const noted = headers[REMOTE_HEADER] === undefined ? undefined : system.noteRemote()
+        if (noted) void noted.then(begin, begin)
+        else begin()
+      },
       refuse({ because, isOwnDoing, retryAfterSeconds }) {
         metrics?.observeRefusal(because)
         answerRefused(incoming, outgoing, isOwnDoing ? 'RATE_LIMITED' : 'OVERLOADED', retryAfterSeconds)

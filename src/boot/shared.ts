@@ -9,7 +9,7 @@ import { smtpMail } from '../adapters/mail/smtp.ts'
 import type { argon2Passwords } from '../adapters/passwords/argon2.ts'
 import type { AskModel } from '../agent-runner/do-run.ts'
 import { askModelAt } from '../client/ask-model.ts'
-import { overNetwork, type CallInProcess, type Service } from '../client/service.ts'
+import { overNetwork, REMOTE_HEADER, type CallInProcess, type Service } from '../client/service.ts'
 import type { HttpProbe, JudgePort } from '../cores/checks/index.ts'
 import type { Clock, GuardedFetch, Message } from '../cores/dependencies.ts'
 import { localDirectory, validatedDirectory } from '../cores/directory/index.ts'
@@ -23,6 +23,7 @@ import type { Observation } from '../http/service-app.ts'
 import { actorAssertions } from '../trust/actor-assertion.ts'
 import { agentRunnerTokens } from '../trust/agent-runner-token.ts'
 import { dataKeys } from '../trust/data-key.ts'
+import { extendAnswer, type OpenAnswers } from '../trust/open-answers.ts'
 import type { ChannelAdapters } from './channel-adapters.ts'
 import type { Config, ServiceName } from './config.ts'
 import { createGitHosts } from './git-hosts.ts'
@@ -74,6 +75,8 @@ type Given = {
   readonly modelFolder: ModelFolder | undefined
   /** Where the worker runs, and the operator has named a folder. */
   readonly trailRoots: TrailRoots | undefined
+  /** What this process writes, and for whom. */
+  readonly answers: OpenAnswers
   /** The services of this process, as they come. */
   readonly running: ReadonlyMap<ServiceName, Running>
   /** Closes it with the system. */
@@ -105,10 +108,22 @@ export function share(given: Given) {
     address = config.API_URL,
     reach = overrides.network ?? overNetwork,
   ): Service =>
-    Object.assign((request: Request) => (running.get(name)?.service ?? reach(address))(request), {
+    Object.assign((request: Request) => (running.get(name)?.service ?? apart(reach(address)))(request), {
       callInProcess: ((operation, input, options) =>
         running.get(name)?.service?.callInProcess?.(operation, input, options)) satisfies CallInProcess,
     })
+
+  /** Called without a database: its answer is the lease of what is written by it. */
+  const apart = (service: Service): Service => {
+    if (connection) return service
+    return async (request) => {
+      const askedAt = performance.now()
+      request.headers.set(REMOTE_HEADER, '1')
+      const response = await service(request)
+      if (response.ok && request.headers.has('authorization')) extendAnswer(askedAt)
+      return response
+    }
+  }
 
   const judge =
     overrides.judge ??

@@ -8,9 +8,11 @@ import { readMigrations } from '../../db/read-migrations.ts'
 import { openReplica, type Replica } from '../../db/replica.ts'
 import type { NodeHandler } from '../../oauth/connector/connector-handler.ts'
 import type { Service } from '../client/service.ts'
+import { REMOTE_ANSWER_SECONDS } from '../contracts/limits.ts'
 import { ENDINGS_PROMISES, type EndingsPromise } from '../contracts/endings.ts'
 import { keepUnsettledEndings, watchTimeline, type TimelineWatch } from '../cores/endings/index.ts'
 import { standbyWarnings } from '../cores/installation/index.ts'
+import { watchProcess, type ProcessWatch } from '../cores/receipts/index.ts'
 import { beginInstallationEpoch, writeKeyEpoch } from '../cores/key-epoch.ts'
 import { prepareMonths } from '../cores/partitions.ts'
 import type { Readiness } from '../http/health.ts'
@@ -18,6 +20,7 @@ import { marksIn, oldReads } from '../http/old-reads.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { noTracing } from '../observe/tracing-port.ts'
+import { createOpenAnswers, type OpenAnswers } from '../trust/open-answers.ts'
 import { createAdmission, type Admission } from './admission.ts'
 import { createChannelAdapters } from './channel-adapters.ts'
 import type { Config, ServiceName } from './config.ts'
@@ -43,6 +46,10 @@ export type System = {
   readonly log: Logger
   /** When requests start, for every service that answers any. */
   readonly admission: Admission
+  /** What it has open, and for whom. */
+  readonly answers: OpenAnswers
+  /** A process without a database has called: receipts of endings wait for its answers. Undefined: it is known. */
+  noteRemote(): Promise<void> | undefined
   /** Where the api-gateway runs. */
   readonly managed: Running['managed']
   readonly gateway: Running['gateway']
@@ -112,6 +119,7 @@ async function build(
   const migrations = await readMigrations(MIGRATIONS)
   const usesDatabase = config.SVC_SERVICES.some((name) => SERVICES[name].usesDatabase)
   const usesChannels = config.SVC_SERVICES.some((name) => name === 'api-gateway' || name === 'worker')
+  const answers = createOpenAnswers(undefined, usesDatabase ? undefined : REMOTE_ANSWER_SECONDS * 1000)
   const connection = usesDatabase
     ? (overrides.connection ?? closing(await openDatabase(config, log, overrides.embedded)))
     : undefined
@@ -135,12 +143,14 @@ async function build(
     channelAdapters: usesChannels ? closing(await createChannelAdapters(config)) : undefined,
     modelFolder: config.SVC_SERVICES.includes('api-gateway') ? await readModelDir(config) : undefined,
     trailRoots: await openTrailRoots(config, observed.clock),
+    answers,
     running,
     closing,
   })
   for (const [name, start] of builders) running.set(name, start(shared))
 
   let timeline: TimelineWatch | undefined
+  let own: ProcessWatch | undefined
   // The last step, because until here the embedded database may still be opening.
   if (connection) {
     await overrides.embedded
@@ -148,6 +158,7 @@ async function build(
     if (applied.length > 0) log.info('migrations applied', { migrations: applied })
     if (newer.length > 0) log.warn('the database is newer than this program', { migrations: newer })
     timeline = await watchEndings(config, connection, observation, closers)
+    own = closing(await watchProcess({ ...observed, db: connection.db, dataKeys: shared.dataKeys, answers }))
     await prepareMonths({ db: connection.db, partitions: connection.kind === 'postgres' }).catch(
       // Rows are kept all the same, and the worker tries again.
       (error: unknown) => log.warn('partitions were not made', { error }),
@@ -166,6 +177,8 @@ async function build(
     metrics: observation.metrics,
     log,
     admission,
+    answers,
+    noteRemote: () => own?.noteRemote(),
     managed: running.get('api-gateway')?.managed,
     gateway: running.get('api-gateway')?.gateway,
     auth: running.get('auth-service')?.auth,

@@ -111,6 +111,12 @@ export const FORMATS: Readonly<Record<string, (value: never, row: Row) => Cell>>
     if (problems.length > 0) return counted(problems.length, 'problem')
     return checked_at === null ? 'not checked' : 'ok'
   },
+  /** `2 grant, 1 api_token`. */
+  counts: (counts: Readonly<Record<string, number>>) =>
+    Object.entries(counts)
+      .filter(([, count]) => count > 0)
+      .map(([kind, count]) => `${count} ${kind.replaceAll('_', ' ')}`)
+      .join(', ') || 'nothing',
   agents: (count: number) => counted(count, 'agent'),
   credentials: (all: readonly { id: string; kind: string; starts_with: string }[]) =>
     all.map(({ id, kind, starts_with }) => `${id} (${kind}, ${starts_with}…)`).join(', '),

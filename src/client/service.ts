@@ -25,6 +25,9 @@ export const INTERNAL_ORIGIN = 'http://svc.internal'
  */
 export const ADDRESS_HEADER = 'x-svc-address'
 
+/** Set by processes without a database when they call one that has one. Whoever else sends it makes receipts of endings take longer. */
+export const REMOTE_HEADER = 'x-svc-remote'
+
 /** Below the time-outs of our own clients, and above the 25 seconds that a runner or worker may wait for work. */
 const NETWORK_TIMEOUT_MS = 28_000
 

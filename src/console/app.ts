@@ -27,6 +27,7 @@ import { appTokenRoutes } from './pages/apps/app-tokens.ts'
 import { appListRoutes } from './pages/apps/apps.ts'
 import { auditRoutes } from './pages/audit/audit.ts'
 import { trailStreamRoutes } from './pages/audit/trail-streams.ts'
+import { receiptRoutes } from './pages/receipts/receipts.ts'
 import { chatAccountRoutes } from './pages/profile/chat-account.ts'
 import { connectIntegrationRoutes } from './pages/integrations/connect-integration.ts'
 import { connectRoutes } from './pages/connect/connect.ts'
@@ -147,6 +148,7 @@ const ROUTES = [
   providerRefusalRoutes,
   auditRoutes,
   trailStreamRoutes,
+  receiptRoutes,
   integrationListRoutes,
   connectIntegrationRoutes,
   integrationRoutes,

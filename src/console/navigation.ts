@@ -107,6 +107,7 @@ const NAVIGATION: readonly Group[] = [
         for: 'admin',
         tabs: [
           { href: '/console/audit', label: 'Audit trail', for: 'admin' },
+          { href: '/console/receipts', label: 'Receipts', for: 'admin' },
           { href: '/console/audit/streams', label: 'Streams', for: 'owner' },
         ],
       },

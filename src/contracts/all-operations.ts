@@ -31,6 +31,7 @@ import * as organizations from './organizations.ts'
 import * as people from './people.ts'
 import * as pipelines from './pipelines.ts'
 import * as proposals from './proposals.ts'
+import * as receipts from './receipts.ts'
 import * as remotes from './remotes.ts'
 import * as revisions from './revisions.ts'
 import * as scim from './scim.ts'
@@ -53,6 +54,8 @@ export const OPERATIONS = [
   organizations.listOrganizations,
   organizations.showOrganization,
   organizations.updateOrganization,
+  organizations.removeOrganization,
+  organizations.removeOrganizationAsOperator,
   organizations.createOrganizationAsOperator,
   organizations.addOwnerAsOperator,
   organizations.listOrganizationsAsOperator,
@@ -121,6 +124,7 @@ export const OPERATIONS = [
   databases.createDatabase,
   databases.attachDatabase,
   databases.showConnectionString,
+  databases.rotateConnectionString,
   databases.removeDatabase,
   loads.createLoad,
   loads.uploadLoadPart,
@@ -295,6 +299,9 @@ export const OPERATIONS = [
   groups.removeGroupMember,
   incidents.showIncident,
   messageQueue.showMessageQueue,
+  receipts.endWithReceipt,
+  receipts.showReceipt,
+  receipts.listReceipts,
   remotes.showAppRemote,
   remotes.setAppRemote,
   remotes.removeAppRemote,

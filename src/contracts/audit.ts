@@ -9,6 +9,7 @@ import { ageOutput, countedPageInput, countedPageOutput } from './paging.ts'
 export const AUDIT_ACTIONS = {
   'organization.created': 'created the organization',
   'organization.updated': 'changed the organization',
+  'organization.removed': 'removed the organization',
   'organization.domains_set': 'set the email domains',
   'agents.switched_on': 'turned agents on',
   'agents.switched_off': 'turned agents off',
@@ -81,6 +82,7 @@ export const AUDIT_ACTIONS = {
   'database.attached': 'attached a database',
   'database.removed': 'removed a database',
   'database.connection_shown': 'viewed a connection string',
+  'database.rotated': 'rotated a connection string',
   'load.started': 'started to load a file',
   'load.succeeded': 'loaded a file',
   'load.failed': 'failed to load a file',

@@ -119,6 +119,27 @@ export const showConnectionString = reading({
   http: { method: 'get', path: '/api/wf/databases/{name}/connection' },
 })
 
+export const rotateConnectionString = removing({
+  service: 'api-gateway',
+  name: 'rotateConnectionString',
+  summary:
+    'Give the connection string of a managed database another password. The one before opens nothing any more, and its connections end.',
+  input: z.object(databaseName),
+  output: Nothing,
+  access: 'admin',
+  errors: ['NOT_FOUND', 'CONFLICT', 'TIMEOUT'],
+  closedToSupport: true,
+  command: {
+    path: 'db rotate',
+    summary: 'Give a database another password; every program that uses it needs the new connection string',
+    confirm: 'This ends the connection string of {name}: whoever uses it is disconnected.',
+    done: 'Rotated {name}. Show the new connection string: svc db connect {name}',
+    listedBy: 'db list',
+    examples: ['svc db rotate handbook --yes'],
+  },
+  http: { method: 'post', path: '/api/wf/databases/{name}/rotate', success: 204 },
+})
+
 export const removeDatabase = removing({
   service: 'api-gateway',
   name: 'removeDatabase',

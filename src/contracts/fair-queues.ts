@@ -168,4 +168,5 @@ export const FAIR_QUEUES = {
     waiting: { organization: 0 },
     refusal: { full: 'Too many pages wait for changes already', retryAfterSeconds: 60 },
   },
+  receiptWaits: waits(20, 'Too many requests of this organization wait for receipts already'),
 } as const satisfies Readonly<Record<string, QueueRules>>

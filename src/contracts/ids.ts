@@ -51,6 +51,7 @@ const PREFIXES = [
   'scp',
   'evl',
   'trs',
+  'rct',
 ] as const
 export type IdPrefix = (typeof PREFIXES)[number]
 

@@ -101,6 +101,12 @@ export const METADATA_DOCUMENT = { bytes: 5 * 1024, ms: 2_500 }
 /** That of a client that comes in by an identity provider is read daily; one that could not be for so long is not used. */
 export const METADATA_DOCUMENT_DAYS = 7
 
+/**
+ * A process without a database writes for somebody only so long after it last asked a service that has one. Longer than a call
+ * may take.
+ */
+export const REMOTE_ANSWER_SECONDS = 45
+
 /** decisions: actor assertion 60 s. */
 export const ACTOR_ASSERTION_SECONDS = 60
 /** decisions, 1: with hosted auth, a person is sent things only if validated within this time. */

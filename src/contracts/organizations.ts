@@ -4,8 +4,9 @@ import { field } from './field.ts'
 import { DisplayName, Email, Nothing, Time, Timezone } from './fields.ts'
 import { IDENTITY_PROVIDER_USES } from './identity-provider-states.ts'
 import { Id } from './ids.ts'
-import { creating, reading, updating } from './operation.ts'
+import { creating, reading, removing, updating } from './operation.ts'
 import { pageInput, pageOutput } from './paging.ts'
+import { Receipt } from './receipts.ts'
 import { GrantableRole, RoleName } from './roles.ts'
 
 const OrganizationFields = {
@@ -89,6 +90,36 @@ export const updateOrganization = updating({
   access: 'admin',
   errors: ['NOT_FOUND'],
   http: { method: 'patch', path: '/api/v1/orgs/{org_id}' },
+})
+
+const confirm = {
+  confirm: field(z.string().max(200), { label: 'Name of the organization' }).describe(
+    'The name of the organization: this cannot be undone.',
+  ),
+}
+
+export const removeOrganization = removing({
+  name: 'removeOrganization',
+  summary:
+    'Remove an organization: ends all access to it, deletes its databases and everything else, and leaves its sealed trail for a while. Only by a signed-in session.',
+  service: 'auth-service',
+  input: z.object({ ...orgId, ...confirm }),
+  output: Receipt,
+  access: 'owner',
+  errors: ['NOT_FOUND'],
+  closedToSupport: true,
+  http: { method: 'delete', path: '/api/v1/orgs/{org_id}' },
+})
+
+export const removeOrganizationAsOperator = removing({
+  name: 'removeOrganizationAsOperator',
+  summary: 'Remove an organization, as its owners can.',
+  service: 'auth-service',
+  input: z.object({ ...orgId, ...confirm }),
+  output: Receipt,
+  access: 'operator',
+  errors: ['NOT_FOUND'],
+  http: { method: 'delete', path: '/api/v1/admin/orgs/{org_id}' },
 })
 
 const Domain = z

@@ -7,7 +7,7 @@ import { creating, reading, removing } from './operation.ts'
 import { pageInput, pageOutput } from './paging.ts'
 import { TRAIL_STREAM_KINDS } from './trail-format.ts'
 
-const Key = z.object({
+export const TrailKeyShape = z.object({
   id: z.string(),
   public_key: z.string().describe('Ed25519, 32 bytes as base64url.'),
   created_at: Time,
@@ -20,7 +20,7 @@ export const showTrailKeys = reading({
   summary: 'The public keys that verify the trail, oldest first.',
   service: 'api-gateway',
   input: z.object({}),
-  output: z.object({ keys: z.array(Key) }),
+  output: z.object({ keys: z.array(TrailKeyShape) }),
   access: 'anyone',
   http: { method: 'get', path: '/.well-known/svc-trail.json' },
 })
@@ -31,7 +31,7 @@ export const rotateTrailKey = creating({
     'Sign the trail with a new key from now on. The one before signs it, and goes on verifying what it has signed.',
   service: 'api-gateway',
   input: Nothing,
-  output: Key,
+  output: TrailKeyShape,
   access: 'operator',
   http: { method: 'post', path: '/api/v1/admin/trail-keys', success: 201 },
 })

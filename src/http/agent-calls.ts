@@ -21,6 +21,7 @@ import {
   type ToolHostDeps,
 } from '../cores/agent-tools/index.ts'
 import { Fenced } from '../cores/maintenance/index.ts'
+import { answerBelongsTo } from '../trust/open-answers.ts'
 import type { AgentRunnerTokens } from '../trust/agent-runner-token.ts'
 import type { IdentifiedRun } from '../trust/run-identity.ts'
 import { answer } from './answer.ts'
@@ -79,6 +80,8 @@ function mountCall<Name extends AgentCallName>(app: ServiceApp, deps: AgentCallD
   app.post(`${AGENT_CALL_PATH}/${name}`, async (c) => {
     c.set('route', name)
     const run = await authenticateCall(c, deps, as)
+    // A run acts for no person.
+    answerBelongsTo(run.orgId === '' ? [] : [run.orgId])
     const given = readGiven(input, await readBytes(c.req.raw, AGENT_CALL_MAX_BYTES))
     c.set('isWaiting', asksToWait(given))
     const answered = await handle(deps, given as AgentCallInput<Name>, run, c.req.raw.signal).catch(

@@ -6,11 +6,14 @@ import { EVENT_STREAM } from '../contracts/media-types.ts'
 import type { Principal, EntryPoint, Operation } from '../contracts/operation.ts'
 import { atLeast, orAbove, type Role } from '../contracts/roles.ts'
 import { isWorkload, type WorkloadValidation } from '../contracts/tokens.ts'
+import { removeOrganization, removeOrganizationAsOperator } from '../contracts/organizations.ts'
+import { endWithReceipt } from '../contracts/receipts.ts'
 import type { ValidatedAppToken } from '../cores/app-tokens/index.ts'
 import type { TokenValidation } from '../cores/identity/index.ts'
 import { sessionRequired } from '../cores/principal.ts'
 import { isAppToken } from '../trust/app-token.ts'
 import { sameSecret } from '../trust/keyed-hash.ts'
+import { answerBelongsTo, answerIs, spareAnswer, untilMayAnswer, whoseOf } from '../trust/open-answers.ts'
 import type { HttpContext } from './context.ts'
 
 export type Validate = (presented: {
@@ -87,6 +90,31 @@ export const authenticate = (
 
 /** `found` is told who calls before it is known whether they may. */
 export async function authenticatePresented(
+  presented: Presented,
+  op: Operation,
+  authentication: Authentication,
+  found: (principal: Principal) => void,
+): Promise<Principal> {
+  if (ENDINGS.has(op.name)) spareAnswer()
+  else if (op.recordsActivity) answerIs('questions')
+  // Without its lease this process answers nobody.
+  await untilMayAnswer()
+  const principal = await identify(presented, op, authentication, (who) => {
+    answerBelongsTo(whoseOf(who))
+    found(who)
+  })
+  if (principal.kind === 'anonymous' || principal.kind === 'operator') answerBelongsTo([])
+  return principal
+}
+
+/** Whoever ends their own access is told so. */
+const ENDINGS: ReadonlySet<string> = new Set([
+  endWithReceipt.name,
+  removeOrganization.name,
+  removeOrganizationAsOperator.name,
+])
+
+async function identify(
   presented: Presented,
   op: Operation,
   authentication: Authentication,

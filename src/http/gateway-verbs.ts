@@ -6,6 +6,7 @@ import { watchChanges } from '../cores/changes/watch-changes.ts'
 import { attachDatabase } from '../cores/databases/attach-database.ts'
 import { createDatabase } from '../cores/databases/create-database.ts'
 import { removeDatabase } from '../cores/databases/remove-database.ts'
+import { rotateConnectionString } from '../cores/databases/rotate-connection-string.ts'
 import { showConnectionString } from '../cores/databases/show-connection-string.ts'
 import { createDocuments } from '../cores/documents/create-documents.ts'
 import { createEmbeddings } from '../cores/embeddings/create-embeddings.ts'
@@ -107,6 +108,7 @@ export const VERBS = {
   createDatabase,
   attachDatabase,
   showConnectionString,
+  rotateConnectionString,
   removeDatabase,
   createLoad,
   uploadLoadPart,

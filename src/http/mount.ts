@@ -4,6 +4,7 @@ import type { Operation, Principal } from '../contracts/operation.ts'
 import { OPERATIONS, type OperationName } from '../contracts/operations.ts'
 import type { Storage } from '../cores/dependencies.ts'
 import { typesOf } from '../contracts/media-types.ts'
+import { answerIs } from '../trust/open-answers.ts'
 import { answer, answerBytes, answerError, answerStream, formatFor, type Format } from './answer.ts'
 import {
   authenticate,
@@ -70,6 +71,7 @@ export function mountOperation<Deps extends Partial<Storage>>(
         refuse(c.get('principal'), error),
       )
       c.set('isWaiting', asksToWait(input))
+      if (asksToWait(input)) answerIs('long_polls')
       const key = c.req.header('idempotency-key')
       if (key === undefined || !op.takesIdempotencyKey) {
         const answered = op.output.parse(await handle(principal, input))
@@ -107,6 +109,7 @@ export function mountOperation<Deps extends Partial<Storage>>(
       refuse(request.variables.principal, error),
     )
     request.variables.isWaiting = asksToWait(input)
+    if (asksToWait(input)) answerIs('long_polls')
     const answered = op.output.parse(await handle(principal, input))
     if (op.http.gives) return receivedBytes(op, answered)
     return success === 204 ? op.output.parse({}) : received(answered)

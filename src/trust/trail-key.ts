@@ -1,12 +1,17 @@
 /** The key that signs the trail: Ed25519, its private half sealed with DATA_KEY like every stored secret. */
 import { createHash, createPrivateKey, generateKeyPairSync, hash, sign, type KeyObject } from 'node:crypto'
+import { receiptText } from '../contracts/receipt-format.ts'
 import { endorsedText, KEY_ID_LENGTH, sealedText, type TrailKey } from '../contracts/trail-format.ts'
 import type { Sealer } from './data-key.ts'
 
 /** As it is stored. */
 export type StoredTrailKey = TrailKey & { readonly sealed: string }
 
-export type TrailSigner = { readonly id: string; sign(signed: string): string }
+export type TrailSigner = {
+  readonly id: string
+  sign(signed: string): string
+  signReceipt(signed: string): string
+}
 
 export const sha256 = (bytes: Uint8Array): Uint8Array => hash('sha256', bytes, 'buffer')
 export const sha256Hex = (text: string): string => createHash('sha256').update(text).digest('hex')
@@ -30,7 +35,13 @@ export function newTrailKey(sealer: Sealer, now: Date, before: StoredTrailKey | 
 /** Undefined: it was sealed with another DATA_KEY. */
 export function trailSigner(sealer: Sealer, key: StoredTrailKey): TrailSigner | undefined {
   const opened = openKey(sealer, key)
-  return opened && { id: key.id, sign: (signed) => signText(opened, sealedText(signed)) }
+  return (
+    opened && {
+      id: key.id,
+      sign: (signed) => signText(opened, sealedText(signed)),
+      signReceipt: (signed) => signText(opened, receiptText(signed)),
+    }
+  )
 }
 
 function openKey(sealer: Sealer, { id, sealed }: StoredTrailKey): KeyObject | undefined {

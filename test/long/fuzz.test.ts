@@ -25,7 +25,14 @@ const FOREIGN_EVERY = 8
 /** As many as a busy client has open. */
 const AT_ONCE = 4
 /** After these, people sign in again. */
-const ENDS_SESSIONS = new Set(['rotateSession', 'signOut', 'signOutEverywhere', 'endAccessSince'])
+const ENDS_SESSIONS = new Set([
+  'rotateSession',
+  'signOut',
+  'signOutEverywhere',
+  'endAccessSince',
+  'endWithReceipt',
+  'removeOrganization',
+])
 /** Whose things are a member's own, and not the owner's. */
 const MEMBERS_OWN = new Set(['acknowledgeNotification', 'updateMySubscription', 'removeChatLink'])
 

@@ -8,6 +8,7 @@ import { listen, type Listening } from '../../src/boot/listener.ts'
 import type { System } from '../../src/boot/system.ts'
 import type { Service } from '../../src/client/service.ts'
 import type { Metrics } from '../../src/observe/metrics.ts'
+import { createOpenAnswers } from '../../src/trust/open-answers.ts'
 import { freePort } from './free-port.ts'
 
 export type ListeningServices = {
@@ -42,6 +43,8 @@ export async function startListener({
     metrics,
     log,
     admission: createAdmission({ ...ADMISSION_LIMITS, ...limits }),
+    answers: createOpenAnswers(),
+    noteRemote() {},
   } as unknown as System
   return listen(system)
 }

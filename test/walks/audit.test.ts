@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Call } from '../../src/client/http-client.ts'
 import { eq } from '../../db/drizzle.ts'
-import { deployments as deploymentRows, integrations, users } from '../../db/schema.ts'
+import { deployments as deploymentRows, integrations, organizations, users } from '../../db/schema.ts'
 import { endAccessSince } from '../../src/contracts/access.ts'
 import { createAppToken, revokeAppToken, rotateAppToken } from '../../src/contracts/app-tokens.ts'
 import { createApp, removeAppMember, renameApp, setAppMember } from '../../src/contracts/apps.ts'
@@ -21,6 +21,7 @@ import {
   attachDatabase,
   createDatabase,
   removeDatabase,
+  rotateConnectionString,
   showConnectionString,
 } from '../../src/contracts/databases.ts'
 import { createDocuments, undoDocuments } from '../../src/contracts/documents.ts'
@@ -79,6 +80,7 @@ import {
   createOrganization,
   createOrganizationAsOperator,
   setOrganizationDomains,
+  removeOrganization,
   updateOrganization,
 } from '../../src/contracts/organizations.ts'
 import { changePassword, updateProfile, whoAmI } from '../../src/contracts/people.ts'
@@ -379,6 +381,16 @@ const DEEDS: Record<AuditAction, Act> = {
     const name = unique('Renamed')
     await as(org.owner)(updateOrganization, { org_id: org.id, name, admins_may_invite: true })
     return { by: org.owner, subject: `name: ${org.name} → ${name}; admins may invite` }
+  },
+  'organization.removed': async (as) => {
+    const gone = await makeOrganization(system)
+    await as(gone.owner)(removeOrganization, { org_id: gone.id, confirm: gone.name })
+    // Nobody can read it any more: here again only for this test.
+    await system.db
+      .insert(organizations)
+      .values({ id: gone.id, name: gone.name, slug: gone.slug, createdAt: system.clock.now() })
+    await makeMember(system, gone, 'owner', gone.owner)
+    return { by: gone.owner, subject: gone.name, in: gone }
   },
   'organization.domains_set': async (as) => {
     const domain = `${unique('corp')}.test`
@@ -741,6 +753,11 @@ const DEEDS: Record<AuditAction, Act> = {
     await admin.call(createDatabase, { name: 'opened' })
     await as(admin)(showConnectionString, { name: 'opened' })
     return { by: admin, subject: 'db_opened' }
+  },
+  'database.rotated': async (as) => {
+    await admin.call(createDatabase, { name: 'rotated' })
+    await as(admin)(rotateConnectionString, { name: 'rotated' })
+    return { by: admin, subject: 'db_rotated' }
   },
   'load.started': async (as) => {
     await admin.call(createDatabase, { name: 'filled' })

@@ -76,6 +76,7 @@ import {
 } from '../../src/contracts/subscriptions.ts'
 import { createTicket, listTickets } from '../../src/contracts/tickets.ts'
 import { createApiToken, listApiTokens } from '../../src/contracts/tokens.ts'
+import { endWithReceipt, listReceipts } from '../../src/contracts/receipts.ts'
 import { createTrailStream, listTrailStreams } from '../../src/contracts/trail.ts'
 import { bindServiceAccount, listServiceAccounts } from '../../src/contracts/workloads.ts'
 import { fakeCluster } from '../support/fake-cluster.ts'
@@ -254,6 +255,13 @@ const LISTS: Record<string, List> = {
     page: async (org, at) => {
       const { grants, next_cursor } = await org.owner.call(listGrants, at)
       return { ids: grants.map(({ id }) => id), next_cursor }
+    },
+  },
+  listReceipts: {
+    add: (org) => org.owner.call(endWithReceipt, { of: 'organization', dry_run: true }),
+    page: async (org, at) => {
+      const { receipts, next_cursor } = await org.owner.call(listReceipts, at)
+      return { ids: receipts.map(({ id }) => id), next_cursor }
     },
   },
   listTrailStreams: {

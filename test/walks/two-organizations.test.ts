@@ -37,6 +37,7 @@ import * as organizations from '../../src/contracts/organizations.ts'
 import { changePassword } from '../../src/contracts/people.ts'
 import * as pipelines from '../../src/contracts/pipelines.ts'
 import * as proposals from '../../src/contracts/proposals.ts'
+import * as receipts from '../../src/contracts/receipts.ts'
 import * as remotes from '../../src/contracts/remotes.ts'
 import * as revisions from '../../src/contracts/revisions.ts'
 import {
@@ -672,16 +673,25 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
       await here.as(person)(signOutEverywhere, {})
     },
     // Last, because the others need what these end.
+    rotateConnectionString: () => here.byOwner(databases.rotateConnectionString, { name: 'made' }),
+    endWithReceipt: async () => {
+      await here.byOwner(receipts.endWithReceipt, { of: 'organization', dry_run: true })
+      await here.byOwner(receipts.endWithReceipt, { of: 'person', id: member!.userId })
+      await here.byOwner(receipts.endWithReceipt, { of: 'client', id: CLIENT })
+    },
     endAccessSince: () => here.byOwner(endAccessSince, { since: '2000-01-01T00:00:00Z', all: true }),
     removeMember: async () => {
-      for (const person of [colleague!, member!]) {
+      for (const person of [colleague!]) {
         await here.byOwner(members.removeMember, { org_id: here.org.id, user_id: person.userId })
       }
     },
+    removeOrganization: () =>
+      here.byOwner(organizations.removeOrganization, { org_id: here.org.id, confirm: here.org.name }),
   }
 
   const NOT_HERE: Partial<Record<OperationName, string>> = {
     sendEmailVerification: 'mails a link to a person, and writes to no organization',
+    removeOrganizationAsOperator: 'does what removeOrganization does',
     exchangeSignInCode: 'belongs to a person, and writes to no organization',
     attachDatabase: 'inserts the row that createDatabase inserts',
     undoLoad: 'changes a managed database, and needs two versions: test/walks/loads.test.ts',

@@ -1,15 +1,17 @@
 /** `svc audit …`: takes the trail with its proofs out of the server, and verifies it without one. */
 import { createReadStream } from 'node:fs'
-import { open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
+import type { ReceiptFile } from '../../contracts/receipt-format.ts'
 import type { CommandContext } from '../command-context.ts'
 import type { Run } from '../command.ts'
 import { FOUND_FAILED } from '../exit-codes.ts'
 import { argument, textOption } from '../options.ts'
 import { sanitizeLine } from '../terminal-text.ts'
 import { rootsComparer, type RootsReport } from '../trail/compare-roots.ts'
+import { readReceipt, verifyReceipt, type ReceiptReport } from '../trail/verify-receipt.ts'
 import { trailVerifier, type TrailReport } from '../trail/verify-trail.ts'
 import { usageError } from '../usage-error.ts'
 
@@ -52,6 +54,8 @@ export const verifyTrail: Run = async (ctx, input) => {
   const file = argument(input, 'file')
   const key = textOption(input, 'key')
   const kept = textOption(input, 'roots')
+  const receipt = await reading(file, HINT, () => receiptIn(file))
+  if (receipt) return printReceipt(ctx, verifyReceipt(receipt), key)
   const comparer = rootsComparer()
   const report = await verifyFile(file, (signed, text) => comparer.takeSeal(signed, text))
   const roots =
@@ -75,13 +79,42 @@ export const verifyTrail: Run = async (ctx, input) => {
   return report.problem === null && isTrusted && areVouched && areKept ? 0 : FOUND_FAILED
 }
 
+const HINT = 'Name a file that `svc audit export` wrote, or a receipt'
+
+/** Larger ones are exports. */
+const RECEIPT_MAX_BYTES = 1 << 20
+
+async function receiptIn(file: string): Promise<ReceiptFile | undefined> {
+  return (await stat(file)).size > RECEIPT_MAX_BYTES ? undefined : readReceipt(await readFile(file, 'utf8'))
+}
+
+function printReceipt(ctx: CommandContext, report: ReceiptReport, key: string | undefined): number {
+  const { intact, receipt, keys } = report
+  const isTrusted = key === undefined || keys[0]?.id === key
+  const areVouched = keys.every(({ vouched }) => vouched)
+  ctx.print(
+    { ...report, ...(key !== undefined && { trusted: isTrusted }) },
+    { text: `${receiptVerdict()}\n` },
+  )
+  printKeys(ctx, report, key)
+  return intact && isTrusted && areVouched ? 0 : FOUND_FAILED
+
+  function receiptVerdict(): string {
+    if (!intact || !receipt) return 'Not intact: this receipt is not as it was signed.'
+    if (!isTrusted) return 'This receipt is as it was signed, but with another key than yours.'
+    if (!areVouched) return 'This receipt is as it was signed, but with a key that nobody vouches for.'
+    const of = sanitizeLine(`${receipt.of.kind.replace('_', ' ')} ${receipt.of.name}`)
+    return receipt.rehearsal
+      ? `Intact: a rehearsal for the ${of}. Nothing was ended.`
+      : `Intact: access of the ${of} ended. No process wrote a byte for it after ${sanitizeLine(receipt.final_at)}.`
+  }
+}
+
 export const verifyFile = (
   file: string,
   onSeal?: Parameters<typeof trailVerifier>[0],
 ): Promise<TrailReport> =>
-  reading(file, 'Name a file that `svc audit export` wrote', () =>
-    verifyLines(createReadStream(file, { highWaterMark: 1 << 20 }), onSeal),
-  )
+  reading(file, HINT, () => verifyLines(createReadStream(file, { highWaterMark: 1 << 20 }), onSeal))
 
 async function reading<T>(path: string, hint: string, read: () => Promise<T>): Promise<T> {
   try {
@@ -170,7 +203,7 @@ function rootsText({ kept, problems, wrong, lost, younger, unreadable }: RootsRe
   ]
 }
 
-function printKeys(ctx: CommandContext, { keys }: TrailReport, key: string | undefined): void {
+function printKeys(ctx: CommandContext, { keys }: Pick<TrailReport, 'keys'>, key: string | undefined): void {
   for (const { id, vouched } of keys)
     if (!vouched) ctx.info(`Key ${sanitizeLine(id)} is not signed by the key before it.`)
   if (key === undefined && keys[0])

@@ -4,6 +4,26 @@ import { YES } from './shared.ts'
 
 export const AGENT_ROWS: readonly HandWritten[] = [
   {
+    path: 'agents revoke',
+    options: [
+      {
+        long: 'receipt',
+        summary: 'Wait until no process writes for it any more, and print a signed receipt',
+      },
+      { long: 'dry-run', summary: 'With --receipt: end nothing, and show what would end' },
+    ],
+    examples: [
+      'svc agents revoke grt_01k3v5j8e2q4r6t8w0y2a4c6e8 --yes',
+      'svc agents revoke grt_01k3v5j8e2q4r6t8w0y2a4c6e8 --receipt --dry-run',
+      'svc agents revoke grt_01k3v5j8e2q4r6t8w0y2a4c6e8 --receipt --yes --json > receipt.json',
+    ],
+    load: async () => (await import('../commands/receipts.ts')).revokeGrant,
+  },
+  {
+    path: 'access end',
+    load: async () => (await import('../commands/receipts.ts')).endWithReceipt,
+  },
+  {
     path: 'agents provider',
     load: async () => (await import('../commands/identity-provider.ts')).showIdentityProvider,
   },

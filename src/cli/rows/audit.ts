@@ -13,8 +13,9 @@ export const AUDIT_ROWS: readonly HandWritten[] = [
   },
   {
     path: 'audit verify',
-    summary: 'Verify an export offline; exits 11 and names the first row that is not as it was sealed',
-    arguments: [FILE],
+    summary:
+      'Verify an export or a receipt offline; exits 11 and names the first row that is not as it was sealed',
+    arguments: [{ ...FILE, summary: 'File of the export, or a receipt as JSON' }],
     options: [
       { long: 'key', value: 'id', summary: 'The first key that you trust' },
       {
@@ -27,6 +28,7 @@ export const AUDIT_ROWS: readonly HandWritten[] = [
       'svc audit verify trail.ndjson',
       'svc audit verify trail.ndjson --key 0123456789abcdef',
       'svc audit verify trail.ndjson --roots roots',
+      'svc audit verify receipt.json',
     ],
     load: async () => (await import('../commands/audit.ts')).verifyTrail,
   },

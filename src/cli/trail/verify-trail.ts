@@ -376,13 +376,13 @@ const isOwnId = ({ id, public_key }: TrailKey): boolean =>
   id === hash('sha256', public_key, 'hex').slice(0, KEY_ID_LENGTH)
 
 /** Those that are what their id says. */
-const readKeys = (all: readonly TrailKey[]) =>
+export const readKeys = (all: readonly TrailKey[]) =>
   new Map(
     all.flatMap((key, place) => (isOwnId(key) ? [[key.id, { key: publicKey(key), place }] as const] : [])),
   )
 
 /** By the key before it, and by no other. */
-const isVouched = (key: TrailKey, before: TrailKey): boolean =>
+export const isVouched = (key: TrailKey, before: TrailKey): boolean =>
   isOwnId(key) &&
   isOwnId(before) &&
   key.endorsed_by === before.id &&

@@ -20,6 +20,8 @@ export type ManagedDatabases = {
   address(): Promise<Address>
   /** Database, login and extension; safe to repeat after a crash at any point. Throws ServiceError. */
   create(physicalName: string, verifier: string, login: () => Promise<Login>): Promise<void>
+  /** Another password, and the end of the connections with the one before; safe to repeat. */
+  rotate(physicalName: string, verifier: string, login: () => Promise<Login>): Promise<void>
   /** Safe to repeat. */
   remove(physicalName: string): Promise<void>
   /** Whom our questions log in as, who is there afterwards; undefined: as everybody does. */

@@ -1,6 +1,7 @@
 /** What the grants core exports. */
 export { listRegistrations } from './list-registrations.ts'
 export { evictRegistration } from './evict-registration.ts'
+export { findManageableGrant } from './find-manageable-grant.ts'
 export { andEnded, endGrant, endGrants, type EndReason } from './end-grant.ts'
 export {
   describeApproval,

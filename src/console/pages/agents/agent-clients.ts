@@ -8,6 +8,7 @@ import { actAndReturn } from '../../flash.ts'
 import { page } from '../../layout.ts'
 import { badge, emptyState, time, listCard } from '../../components.ts'
 import { createRoutes, organizationOf, requireRole, sessionOf, type PageContext } from '../../context.ts'
+import { endAccessLink } from '../receipts/end-access-link.ts'
 import { clientSummary, clientLabel } from './client-labels.ts'
 
 type Client = z.output<typeof OauthClient>
@@ -63,7 +64,7 @@ const clientRow = (c: PageContext, client: Client, at: number) => [
     : html`<a href="/console/agents?${new URLSearchParams({ all: 'true', client_id: client.client_id }).toString()}">${client.live_grants}<span class="unseen"> agents of ${clientLabel(client)}</span></a>`,
   client.last_used_at ? time(client.last_used_at) : html`<span class="note">Never</span>`,
   client.blocked ? badge('Blocked', 'wait') : badge('Allowed', 'on'),
-  html`<div class="row-actions">${clientActions(c, client, at)}</div>`,
+  html`<div class="row-actions">${client.live_grants > 0 && sessionOf(c).support === undefined && endAccessLink('client', client.client_id)} ${clientActions(c, client, at)}</div>`,
 ]
 
 const wasHere = ({ name, live_grants, last_used_at }: Client): boolean =>

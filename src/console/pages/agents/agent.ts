@@ -17,6 +17,7 @@ import { createRoutes, hasRole, idOf, organizationOf, sessionOf, type PageContex
 import { beginOf } from '../../day-filter.ts'
 import { activityCharts, chartDays, withEmptyDays } from '../activity/activity-charts.ts'
 import { ACTIVITY_PATH, CALL_COLUMNS, callCells } from '../activity/activity-rows.ts'
+import { endAccessLink } from '../receipts/end-access-link.ts'
 import { agentPath, AGENTS_PATH, agentsOffNotice, disconnectText, END_LABELS } from './agent-labels.ts'
 import { clientLabel, clientOf, clientSummary } from './client-labels.ts'
 import { permissionsCard, sourcesCard } from './grant-cards.ts'
@@ -134,6 +135,7 @@ const accessCard = (grant: Grant) =>
 
 const disconnectDialog = (c: PageContext, grant: Grant, isMine: boolean) =>
   html`${linkButton(`${ACTIVITY_PATH}?agent=${grant.id}`, 'Activity', 'quiet')}
+  ${sessionOf(c).support === undefined && endAccessLink('agent', grant.id)}
   ${confirmDialog(c, {
     id: 'disconnect',
     label: 'Disconnect',

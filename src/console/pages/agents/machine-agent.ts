@@ -23,6 +23,7 @@ import { page } from '../../layout.ts'
 import { findMember, memberField } from '../../member-field.ts'
 import { rotate, rotateDialog } from '../../rotation.ts'
 import { ACTIVITY_PATH } from '../activity/activity-rows.ts'
+import { endAccessLink } from '../receipts/end-access-link.ts'
 import { agentPath, AGENTS_PATH, agentsOffNotice } from './agent-labels.ts'
 import { permissionsCard, sourcesCard } from './grant-cards.ts'
 import { canQueryData } from './grant-sources.ts'
@@ -65,7 +66,7 @@ async function showOne(c: PageContext, refused?: Refused) {
   return page(c, {
     title: agent.name,
     lead: 'A machine agent: it acts without a person.',
-    actions: html`${hasRole(session, 'admin') && linkButton(`${ACTIVITY_PATH}?person=${agent.user_id}`, 'Activity', 'quiet')} ${session.support === undefined && endDialogs(c, agent)}`,
+    actions: html`${hasRole(session, 'admin') && linkButton(`${ACTIVITY_PATH}?person=${agent.user_id}`, 'Activity', 'quiet')} ${session.support === undefined && html`${endAccessLink('machine_agent', agent.id)} ${endDialogs(c, agent)}`}`,
     status: statusOf(refused?.problem),
     body: html`${stateNotice(c, agent)}
       <div class="split">

@@ -29,6 +29,7 @@ import {
 import { pager } from '../../pager.ts'
 import { button, card } from '../../../pages/parts.ts'
 import { createRoutes, hasRole, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
+import { endAccessLink } from '../receipts/end-access-link.ts'
 import {
   INVITE,
   invitationLinkNotice,
@@ -149,11 +150,12 @@ function memberActions(c: PageContext, member: MemberRow, isMe: boolean) {
                 text: `You lose access to ${organization.name} immediately, and your tokens stop working.`,
                 submit: 'Leave organization',
               })
-            : dangerForm(c, `${path}/remove`, {
+            : html`${dangerForm(c, `${path}/remove`, {
                 title: 'Remove',
                 text: `They, their tokens and their agents lose access to ${organization.name} immediately.`,
                 submit: 'Remove from organization',
-              })
+              })}
+                ${session.support === undefined && endAccessLink('person', member.user_id)}`
         }
       `,
     },

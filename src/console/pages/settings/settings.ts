@@ -1,6 +1,6 @@
 /** Organization settings > General: name, time zone, who invites, support access. */
 import { html } from 'hono/html'
-import { updateOrganization } from '../../../contracts/organizations.ts'
+import { removeOrganization, updateOrganization } from '../../../contracts/organizations.ts'
 import { formOf, submit, type Refused } from '../../fields.ts'
 import { statusOf, text, formCard } from '../../forms.ts'
 import { redirectWithMessage } from '../../flash.ts'
@@ -8,6 +8,7 @@ import { page } from '../../layout.ts'
 import { pair, day } from '../../components.ts'
 import { card, choice } from '../../../pages/parts.ts'
 import { createRoutes, hasRole, organizationOf, sessionOf, type PageContext } from '../../context.ts'
+import { endAccessLink } from '../receipts/end-access-link.ts'
 import { supportAccessCard } from './support-sessions.ts'
 
 const PATH = '/console/settings/organization'
@@ -19,8 +20,10 @@ export const settingsRoutes = () =>
     .post('/settings/organization', rename)
     .post('/settings/organization/invitations', setInvitationPolicy)
     .post('/settings/organization/timezone', setTimezone)
+    .post('/settings/organization/remove', remove)
 
 const RENAME = formOf(updateOrganization, ['name'])
+const REMOVE = formOf(removeOrganization, ['confirm'])
 const SET_TIMEZONE = formOf(updateOrganization, ['timezone'])
 
 async function showSettings(c: PageContext, refused?: Refused) {
@@ -52,9 +55,24 @@ async function showSettings(c: PageContext, refused?: Refused) {
           ${pair('Created', day(organization.created_at))}
         </dl>`,
       )}
+      ${hasRole(session, 'owner') && session.support === undefined && endings(c, refused)}
     `,
   })
 }
+
+const endings = (c: PageContext, refused: Refused | undefined) =>
+  html`${card(
+    'End all access',
+    html`<p>All agents, API tokens and credentials end, in all processes. Members stay, and sign in again.</p>
+      ${endAccessLink('organization')}`,
+  )}
+  ${formCard(c, {
+    of: REMOVE.show({ refused }),
+    title: 'Remove the organization',
+    lead: 'Its databases, documents, apps and everything else are deleted. This cannot be undone. The operator keeps its sealed trail for a while.',
+    action: `${PATH}/remove`,
+    submit: 'Remove organization',
+  })}`
 
 function timezone(c: PageContext, refused: Refused | undefined) {
   const organization = organizationOf(c)
@@ -109,4 +127,11 @@ const setTimezone = (c: PageContext) =>
     also: { org_id: organizationOf(c).id },
     again: showSettings,
     done: ({ timezone }) => [PATH, `Time zone changed to ${timezone}.`],
+  })
+
+const remove = (c: PageContext) =>
+  submit(c, REMOVE, {
+    also: { org_id: organizationOf(c).id },
+    again: showSettings,
+    done: ({ of }) => ['/console', `${of.name} is removed.`],
   })

@@ -6,6 +6,7 @@
 import { getHeapStatistics } from 'node:v8'
 import type { Channel } from '../../../contracts/channels.ts'
 import { ATTEMPT_LEASE_SECONDS, CLAIM, inFlightMaxOf } from '../../../contracts/limits.ts'
+import { memberOf, type OpenAnswers } from '../../../trust/open-answers.ts'
 import type { DriverDeps } from '../channels/channel-driver.ts'
 import type { Outcome } from '../channels/channel-ports.ts'
 import {
@@ -32,6 +33,8 @@ import { splitDigests } from './split-digests.ts'
 export type SenderDeps = DriverDeps & {
   /** Counts attempts by how they ended. */
   readonly observeAttempt?: ((channel: Channel, outcome: 'sent' | 'failed' | 'retrying') => void) | undefined
+  /** What this process writes, and for whom. */
+  readonly answers?: Pick<OpenAnswers, 'during'>
 }
 
 export type SenderOptions = {
@@ -89,6 +92,7 @@ export function createSender(
   const claimed: ClaimedMessage[] = []
   const ready: Ready[] = []
   const onTheirWay = new Map<PreparedMessage, number>()
+  const written = new Map<PreparedMessage, () => void>()
   const finished: Finished[] = []
   const failed: Failed[] = []
   const room = () =>
@@ -111,6 +115,7 @@ export function createSender(
       deps.log.warn('a channel failed', { channel, message: id, error })
       return { kind: 'unknown' }
     })
+    endWriting(entered)
     const now = deps.clock()
     const facts = {
       now,
@@ -169,13 +174,30 @@ export function createSender(
       for (const one of ready) if (!taken.has(one) && lanes.enter(one.post[0]!, { borrows })) taken.add(one)
     }
     ready.splice(0, ready.length, ...ready.filter((one) => !taken.has(one)))
-    for (const { post } of taken) onTheirWay.set(post[0]!, now)
+    for (const { post } of taken) {
+      onTheirWay.set(post[0]!, now)
+      beginWriting(post[0]!)
+    }
     inFlight += taken.size
     return [...taken]
   }
 
+  /** From before it is checked until nothing more is sent of it: whose access ends meanwhile waits for it. */
+  function beginWriting(message: PreparedMessage): void {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const { orgId, userId } = message
+    written.set(message, resolve)
+    void deps.answers?.during([orgId, ...(userId === null ? [] : [memberOf(orgId, userId)])], () => promise)
+  }
+
+  function endWriting(message: PreparedMessage): void {
+    written.get(message)?.()
+    written.delete(message)
+  }
+
   /** Not started after all. */
   function putBack({ post }: Ready): void {
+    endWriting(post[0]!)
     inFlight--
     onTheirWay.delete(post[0]!)
   }

@@ -1,0 +1,64 @@
+/** A receipt is final when no process that has a lease is left that has not acknowledged it: then it is signed. */
+import { sql } from '../../../db/drizzle.ts'
+import type { Database, Transaction } from '../../../db/connect.ts'
+import { notify } from '../../../db/listen.ts'
+import type { Cut, SignedReceipt } from '../../contracts/receipt-format.ts'
+import { REMOTE_ANSWER_SECONDS } from '../../contracts/limits.ts'
+import type { DataKeys } from '../../trust/data-key.ts'
+import type { Clock } from '../dependencies.ts'
+import { committingLocally } from '../transaction.ts'
+import { readSigner } from '../trail/index.ts'
+import { totalCut, type ReceiptRow } from './receipt-rows.ts'
+
+type SettleDeps = { readonly db: Database; readonly clock: Clock; readonly dataKeys: DataKeys }
+
+export async function settleReceipts(deps: SettleDeps): Promise<void> {
+  await committingLocally(deps.db, async (tx) => {
+    const rows = await findSettled(tx)
+    if (rows.length === 0) return
+    const signer = await readSigner(tx, deps)
+    for (const { row, cuts, finalAt } of rows) {
+      const receipt: SignedReceipt = {
+        receipt: 1,
+        id: row.id,
+        org: row.orgId,
+        of: { kind: row.ofKind, id: row.ofId, name: row.ofName },
+        by: { id: row.byId, name: row.byName },
+        ...(row.isRehearsal && { rehearsal: true }),
+        began_at: new Date(row.beganAt).toISOString(),
+        final_at: new Date(finalAt).toISOString(),
+        ended: row.ended,
+        cut: totalCut(cuts),
+        processes: cuts.length,
+        remains: row.remains,
+        key: signer.id,
+      }
+      const signed = JSON.stringify(receipt)
+      await tx.execute(sql`update receipts set final_at = ${receipt.final_at}::timestamptz, signed = ${signed},
+        signature = ${signer.signReceipt(signed)} where id = ${row.id} and final_at is null`)
+      await notify(tx, 'endings', row.id)
+    }
+  })
+}
+
+type Settled = { readonly row: ReceiptRow; readonly cuts: readonly Cut[]; readonly finalAt: string }
+
+/** Of a process without a database each answer has a lease: the last one ends so long after somebody knew of the ending. */
+async function findSettled(tx: Transaction): Promise<Settled[]> {
+  const rows = await tx.execute<Omit<Settled, 'row'> & Record<string, unknown>>(sql`
+    select id, org_id as "orgId", of_kind as "ofKind", of_id as "ofId", of_name as "ofName", by_id as "byId",
+      by_name as "byName", is_rehearsal as "isRehearsal", began_at::text as "beganAt", ended, remains,
+      (select coalesce(json_agg(cut), '[]') from receipt_acknowledgements a where a.receipt_id = r.id) as cuts,
+      -- Not before any of them has acknowledged it, nor before the last lease has lapsed.
+      date_trunc('milliseconds', clock_timestamp() + interval '1 millisecond')::text as "finalAt"
+    from receipts r where final_at is null
+      and exists (select from receipt_acknowledgements a where a.receipt_id = r.id)
+      and not exists (select from processes p where not p.is_remote and p.until > clock_timestamp() and not exists (
+        select from receipt_acknowledgements a where a.receipt_id = r.id and a.process = p.name))
+      and (is_rehearsal or not exists (select from processes p where p.is_remote and p.until
+          > (select min(at) from receipt_acknowledgements a where a.receipt_id = r.id))
+        or (select min(at) from receipt_acknowledgements a where a.receipt_id = r.id)
+          < clock_timestamp() - make_interval(secs => ${String(REMOTE_ANSWER_SECONDS)}::double precision))
+    order by id for update of r skip locked`)
+  return rows.map(({ cuts, finalAt, ...row }) => ({ row: row as unknown as ReceiptRow, cuts, finalAt }))
+}

@@ -1,0 +1,320 @@
+/**
+ * Access ends with a receipt: in two processes over one database what is open for it is cut off, the receipt says how much of
+ * each, is final once both have acknowledged it, and holds offline. Another organization keeps all of its own.
+ */
+import { verify, createPublicKey } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { sql } from '../../db/drizzle.ts'
+import { createApp } from '../../src/contracts/apps.ts'
+import { listAudit } from '../../src/contracts/audit.ts'
+import { listGrants, listOauthClients } from '../../src/contracts/grants.ts'
+import { listLogs } from '../../src/contracts/logs.ts'
+import { createMachineAgent, listMachineAgents } from '../../src/contracts/machine-agents.ts'
+import { listMembers } from '../../src/contracts/members.ts'
+import {
+  listOrganizations,
+  removeOrganization,
+  removeOrganizationAsOperator,
+} from '../../src/contracts/organizations.ts'
+import { whoAmI } from '../../src/contracts/people.ts'
+import { receiptText, type SignedReceipt } from '../../src/contracts/receipt-format.ts'
+import { endWithReceipt, listReceipts, showReceipt } from '../../src/contracts/receipts.ts'
+import { emptyRemovedOrganizations } from '../../src/cores/receipts/index.ts'
+import { recordAudit } from '../../src/cores/record-audit.ts'
+import { sealTrail } from '../../src/cores/trail/index.ts'
+import { startListeningSystem, type ListeningSystem } from '../support/assistant.ts'
+import { agentOf, insertSource } from '../support/data-sources.ts'
+import { makeApiToken, makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
+import { freshSecrets, OPERATOR_TOKEN } from '../support/system.ts'
+
+const SETTINGS = { ...freshSecrets(), SVC_SERVICES: 'api-gateway,auth-service,deploy-api,mcp-server' }
+
+let systems: ListeningSystem[]
+let system: ListeningSystem
+let org: Org
+let other: Org
+let person: Person
+let admin: Person
+const alias = unique('shop')
+
+beforeAll(async () => {
+  systems = [await startListeningSystem(SETTINGS), await startListeningSystem(SETTINGS)]
+  system = systems[0]!
+})
+afterAll(async () => {
+  for (const one of systems) await one.stop()
+})
+beforeEach(async () => {
+  ;[org, other] = [await makeOrganization(system), await makeOrganization(system)]
+  person = await makeMember(system, org, 'developer')
+  admin = await makeMember(system, org, 'admin')
+  await makeMember(system, other, 'developer', person)
+  for (const { id, owner } of [org, other])
+    await system.as({ token: owner.token, organization: id })(createApp, { alias, name: 'Shop' })
+})
+
+/** What arrives of an answer, and when. */
+type Open = { readonly over: Promise<'answered' | 'cut off'>; readonly bytes: () => number }
+
+/** A long poll at each process, which waits for lines that do not come. */
+async function polls(token: string, where: Org): Promise<Open[]> {
+  const { after } = await system.as({ token, organization: where.id })(listLogs, { alias })
+  return systems.map(({ origin }) => {
+    let bytes = 0
+    const read = async () => {
+      const url = `${origin}/api/deploy/apps/${alias}/logs?after=${after}&wait_seconds=20`
+      const headers = { authorization: `Bearer ${token}`, 'x-svc-org': where.id }
+      const answer = await fetch(url, { headers })
+      for await (const chunk of answer.body!) bytes += (chunk as Uint8Array).length
+    }
+    const over = read().then(
+      () => 'answered' as const,
+      () => 'cut off' as const,
+    )
+    return { over, bytes: () => bytes }
+  })
+}
+
+const openFor = (whose: string) => systems.map(({ system: { answers } }) => answers.count([whose]).long_polls)
+
+const ofAdmin = () => system.as({ token: admin.token, organization: org.id })
+const final = (id: string, call = ofAdmin()) => call(showReceipt, { receipt_id: id, wait: 20 })
+
+async function signedBy({ signed, signature, keys }: Awaited<ReturnType<typeof final>>) {
+  const receipt = JSON.parse(signed!) as SignedReceipt
+  const { public_key: x } = keys.find(({ id }) => id === receipt.key)!
+  const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
+  expect(verify(null, Buffer.from(receiptText(signed!)), key, Buffer.from(signature!, 'base64url'))).toBe(
+    true,
+  )
+  return receipt
+}
+
+describe('a person', () => {
+  test('loses what is open in both processes, and nothing elsewhere', async () => {
+    const token = await makeApiToken(system, org, person)
+    const there = await makeApiToken(system, other, person)
+    const [own, elsewhere] = [await polls(token.token, org), await polls(there.token, other)]
+    await expect
+      .poll(() => [openFor(token.id), openFor(there.id)])
+      .toEqual([
+        [1, 1],
+        [1, 1],
+      ])
+
+    const asked = { of: 'person', id: person.userId } as const
+    const rehearsed = await final((await ofAdmin()(endWithReceipt, { ...asked, dry_run: true })).id)
+    expect(openFor(token.id)).toEqual([1, 1])
+    expect((await token.call(whoAmI, {})).kind).toBe('api_token')
+
+    const { id, state } = await ofAdmin()(endWithReceipt, asked)
+    expect(state).toBe('pending')
+    expect(await Promise.all(own.map(({ over }) => over))).toEqual(['cut off', 'cut off'])
+    expect(own.map(({ bytes }) => bytes())).toEqual([0, 0])
+    const receipt = await final(id)
+    expect(receipt).toMatchObject({
+      state: 'final',
+      rehearsal: false,
+      of: { kind: 'person', id: person.userId, name: person.email },
+      by: { id: admin.userId },
+      ended: { api_token: 1, membership: 1 },
+      cut: { long_polls: 2 },
+      processes: { waiting_for: 0 },
+      remains: [],
+    })
+    expect(receipt.processes.acknowledged).toBeGreaterThanOrEqual(2)
+    expect(rehearsed).toMatchObject({ rehearsal: true, ended: receipt.ended, cut: receipt.cut })
+    expect(await signedBy(receipt)).toMatchObject({ id, org: org.id, final_at: receipt.final_at })
+    expect(await signedBy(rehearsed)).toMatchObject({ rehearsal: true })
+
+    await expect(token.call(whoAmI, {})).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+    expect(openFor(there.id)).toEqual([1, 1])
+    expect((await there.call(whoAmI, {})).kind).toBe('api_token')
+    const { audit } = await ofAdmin()(listAudit, { org_id: org.id, action: 'access.ended' })
+    expect(audit.map(({ subject }) => subject)).toEqual([
+      `${person.email}, receipt ${id}: 1 API token, 1 member`,
+    ])
+    // Neither is waited for any longer than the tests of this file.
+    for (const one of elsewhere) void one.over
+  })
+
+  test('keeps the connection strings that they read, until each is rotated', async () => {
+    const { name } = await insertSource(system, org)
+    const subject = `db_${name}`
+    const shown = (who: Person) =>
+      system.db.transaction((tx) =>
+        recordAudit(
+          tx,
+          () => system.clock.now(),
+          { kind: 'user', userId: who.userId, userName: who.name, requestId: unique('req') },
+          { orgId: org.id, action: 'database.connection_shown', subject },
+        ),
+      )
+    await shown(person)
+    await shown(admin)
+    const { remains } = await ofAdmin()(endWithReceipt, { of: 'person', id: person.userId })
+    expect(remains).toEqual([
+      { connection_string: subject, read_by: person.name, read_at: expect.any(String) },
+    ])
+  })
+
+  test('is ended by whoever may remove them, and never by themselves', async () => {
+    const of = 'person'
+    const call = system.as({ token: person.token, organization: org.id })
+    await expect(call(endWithReceipt, { of, id: admin.userId })).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    await expect(call(endWithReceipt, { of, id: person.userId })).rejects.toMatchObject({ code: 'CONFLICT' })
+    await expect(ofAdmin()(endWithReceipt, { of, id: org.owner.userId })).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+    })
+    await expect(ofAdmin()(endWithReceipt, { of, id: other.owner.userId })).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+    })
+    const { members } = await ofAdmin()(listMembers, { org_id: org.id })
+    expect(members).toHaveLength(3)
+  })
+})
+
+test('an agent, by the person it acts for; their other agent goes on', async () => {
+  const [first, second] = [await agentOf(system, org, person), await agentOf(system, org, person)]
+  const call = system.as({ token: person.token, organization: org.id })
+  const { grants } = await call(listGrants, {})
+  const { clientId } = await first()
+  const grant = grants.find(({ client_id }) => client_id === clientId)!
+  const { id } = await call(endWithReceipt, { of: 'agent', id: grant.id })
+  expect(await final(id, call)).toMatchObject({ ended: { grant: 1 }, of: { id: grant.id } })
+  await expect(first().then((who) => system.as(who)(whoAmI, {}))).rejects.toMatchObject({
+    code: 'UNAUTHENTICATED',
+  })
+  expect((await system.as(await second())(whoAmI, {})).kind).toBe('actor')
+  await expect(call(endWithReceipt, { of: 'agent', id: grant.id })).rejects.toMatchObject({
+    code: 'NOT_FOUND',
+  })
+})
+
+test('a client is blocked, and its agents end; the same client elsewhere goes on', async () => {
+  const agent = await agentOf(system, org, person)
+  const { clientId } = await agent()
+  const { ended } = await ofAdmin()(endWithReceipt, { of: 'client', id: clientId })
+  expect(ended).toEqual({ client_block: 1, grant: 1 })
+  const { oauth_clients } = await ofAdmin()(listOauthClients, {})
+  expect(oauth_clients).toMatchObject([{ client_id: clientId, blocked: true, live_grants: 0 }])
+  const unknown = { of: 'client', id: unique('client') } as const
+  await expect(ofAdmin()(endWithReceipt, unknown)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+})
+
+test('a machine agent, with its credentials', async () => {
+  const { id } = await ofAdmin()(createMachineAgent, { name: unique('robot'), scopes: ['data:read'] })
+  const { ended } = await ofAdmin()(endWithReceipt, { of: 'machine_agent', id })
+  expect(ended).toEqual({ machine_agent: 1, machine_credential: 1, grant: 1 })
+  expect((await ofAdmin()(listMachineAgents, {})).machine_agents).toEqual([])
+})
+
+test('everything of an organization, except what it is ended with; another’s goes on', async () => {
+  const [token, there] = [await makeApiToken(system, org, person), await makeApiToken(system, other, person)]
+  const agent = await agentOf(system, org, person)
+  const own = await makeApiToken(system, org, org.owner)
+  const ended = await own.call(endWithReceipt, { of: 'organization' })
+  expect(ended.ended).toMatchObject({ api_token: 1, grant: 1 })
+  await expect(token.call(whoAmI, {})).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+  await expect(agent().then((who) => system.as(who)(whoAmI, {}))).rejects.toMatchObject({
+    code: 'UNAUTHENTICATED',
+  })
+  expect((await there.call(whoAmI, {})).kind).toBe('api_token')
+  expect(await final(ended.id, own.call)).toMatchObject({ state: 'final' })
+  await expect(ofAdmin()(endWithReceipt, { of: 'organization' })).rejects.toMatchObject({
+    code: expect.stringMatching(/FORBIDDEN|UNAUTHENTICATED/),
+  })
+})
+
+test('is seen by whoever made it and by admins, in its own organization alone', async () => {
+  const agent = await agentOf(system, org, person)
+  const call = system.as({ token: person.token, organization: org.id })
+  const { clientId } = await agent()
+  const grant = (await call(listGrants, {})).grants.find(({ client_id }) => client_id === clientId)!
+  const { id } = await call(endWithReceipt, { of: 'agent', id: grant.id })
+  const colleague = await makeMember(system, org, 'developer')
+  const asked = { receipt_id: id }
+  for (const who of [
+    system.as({ token: colleague.token, organization: org.id }),
+    system.as({ token: other.owner.token, organization: other.id }),
+  ])
+    await expect(who(showReceipt, asked)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  expect((await ofAdmin()(listReceipts, {})).receipts.map((one) => one.id)).toEqual([id])
+  expect((await other.owner.call(listReceipts, {})).receipts).toEqual([])
+})
+
+describe('removing an organization', () => {
+  const remove = (asked: { confirm: string }, call = org.owner.call) =>
+    call(removeOrganization, { org_id: org.id, ...asked })
+
+  test('only by a signed-in owner who types its name', async () => {
+    const confirm = org.name
+    await expect(remove({ confirm: 'another' })).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
+    await expect(remove({ confirm }, ofAdmin())).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    const token = await makeApiToken(system, org, org.owner)
+    await expect(remove({ confirm }, token.call)).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    await expect(remove({ confirm }, other.owner.call)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    expect((await token.call(whoAmI, {})).kind).toBe('api_token')
+  })
+
+  test('ends all of it, deletes its rows, and leaves its sealed trail for as long as the operator says', async () => {
+    const token = await makeApiToken(system, org, person)
+    const there = await makeApiToken(system, other, person)
+    await insertSource(system, org, { physicalName: null })
+    const own = await polls(token.token, org)
+    await expect.poll(() => openFor(token.id)).toEqual([1, 1])
+    const before = await rowsIn(other.id)
+    const receipt = await remove({ confirm: org.name })
+    expect(receipt).toMatchObject({ state: 'final', ended: { membership: 3 }, cut: { long_polls: 2 } })
+    expect(await signedBy(receipt)).toMatchObject({ org: org.id })
+    expect(await Promise.all(own.map(({ over }) => over))).toEqual(['cut off', 'cut off'])
+    // The person is signed in, and works elsewhere.
+    const { organizations } = await person.call(listOrganizations, {})
+    expect(organizations.map(({ id }) => id)).toEqual([other.id])
+
+    const deps = { db: system.ownDb, clock: () => system.clock.now(), removedTrailDays: 30 }
+    const removed: string[] = []
+    const managed = { remove: async (name: string) => void removed.push(name) }
+    await emptyRemovedOrganizations({ ...deps, managed })
+    expect(Object.keys(await rowsIn(org.id)).toSorted()).toEqual([
+      'audit_log',
+      'receipts',
+      'removed_organizations',
+    ])
+    await sealTrail({ ...deps, log: { warn() {} }, dataKeys: system.system.gateway!.dataKeys })
+    const { removed_organizations: stump, ...trail } = await rowsIn(org.id)
+    expect(stump).toBe(1)
+    expect(Object.keys(trail)).toContain('trail_seals')
+    system.clock.advance(31 * 24 * 60 * 60)
+    await emptyRemovedOrganizations({ ...deps, managed })
+    expect(await rowsIn(org.id)).toEqual({})
+    const { trail_seals: _, ...after } = await rowsIn(other.id)
+    expect(after).toEqual(before)
+    expect((await there.call(whoAmI, {})).kind).toBe('api_token')
+  })
+
+  test('also by the operator', async () => {
+    const operator = system.as({ token: OPERATOR_TOKEN })
+    const asked = { org_id: org.id, confirm: org.name }
+    expect(await operator(removeOrganizationAsOperator, asked)).toMatchObject({
+      by: { name: 'operator' },
+      state: 'final',
+    })
+    await expect(operator(removeOrganizationAsOperator, asked)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  })
+})
+
+/** How many rows of an organization each table has, without those that have none. */
+async function rowsIn(orgId: string): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {}
+  const tables = await system.db.execute<{ name: string }>(
+    sql`select table_name as name from information_schema.columns join information_schema.tables using (table_name, table_schema)
+      where table_schema = 'public' and column_name = 'org_id' and table_name <> 'sessions'
+        and table_name !~ '_(rest|[0-9]+)$' order by 1`,
+  )
+  for (const { name } of tables) {
+    const count = await system.db.$count(sql.raw(name), sql`org_id = ${orgId}`)
+    if (count > 0) counts[name] = count
+  }
+  return counts
+}
