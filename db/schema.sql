@@ -620,6 +620,16 @@ CREATE TABLE former_members (
   CONSTRAINT former_members_user_id_users_id_fk FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 );
 
+CREATE TABLE grant_uses (
+  org_id text NOT NULL,
+  grant_id text NOT NULL,
+  scope text NOT NULL,
+  source_id text NOT NULL,
+  calls integer NOT NULL,
+  last_used_at timestamp with time zone NOT NULL,
+  CONSTRAINT grant_uses_org_id_grant_id_scope_source_id_pk PRIMARY KEY (org_id, grant_id, scope, source_id)
+);
+
 CREATE TABLE group_members (
   org_id text NOT NULL,
   group_id text NOT NULL,
@@ -1144,6 +1154,8 @@ CREATE TABLE organizations (
   support_access_enabled boolean NOT NULL DEFAULT true,
   founded_by text,
   created_at timestamp with time zone NOT NULL,
+  narrow_unused_after_days integer,
+  end_unused_after_days integer,
   CONSTRAINT organizations_founded_by_users_id_fk FOREIGN KEY (founded_by) REFERENCES users(id) ON DELETE SET NULL,
   CONSTRAINT organizations_pkey PRIMARY KEY (id),
   CONSTRAINT organizations_slug_unique UNIQUE (slug)
@@ -1261,6 +1273,9 @@ CREATE TABLE platform_access_grants (
   machine_agent_id text,
   role_cap text NOT NULL DEFAULT 'owner'::text,
   carries_app_roles boolean NOT NULL DEFAULT true,
+  uses_since timestamp with time zone NOT NULL DEFAULT now(),
+  narrowing_told_at timestamp with time zone,
+  ending_told_at timestamp with time zone,
   CONSTRAINT platform_access_grants_org_id_organizations_id_fk FOREIGN KEY (org_id) REFERENCES organizations(id) ON DELETE CASCADE,
   CONSTRAINT platform_access_grants_pkey PRIMARY KEY (id),
   CONSTRAINT platform_access_grants_user_id_users_id_fk FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE

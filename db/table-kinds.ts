@@ -56,6 +56,7 @@ export const TABLE_KINDS: Record<TableName, TableKind> = {
   findings: 'tenant',
   follows: 'tenant',
   former_members: 'identity',
+  grant_uses: 'tenant',
   group_members: 'identity',
   groups: 'identity',
   idempotency_keys: 'beside',

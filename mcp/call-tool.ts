@@ -4,12 +4,13 @@ import type * as z from 'zod'
 import type { Call } from '../src/client/http-client.ts'
 import { reportToolCall } from '../src/contracts/activity.ts'
 import { ERRORS, ServiceError, type ErrorCode } from '../src/contracts/errors.ts'
+import { missingScopes } from '../src/contracts/mcp-tools.ts'
 import { MISSING } from '../src/contracts/problems.ts'
+import type { Scope } from '../src/contracts/scopes.ts'
 import { sha256 } from '../src/trust/keyed-hash.ts'
 import { textFits } from './answer-size.ts'
 import type { McpPrincipal } from './authenticate.ts'
 import { CardAnswer } from './card-answer.ts'
-import { missingScopes } from './choose-tools.ts'
 import type { ClientAbilities } from './client-abilities.ts'
 import { errorText } from './error-text.ts'
 import { ProtocolAnswer } from './protocol-answer.ts'
@@ -61,7 +62,7 @@ export async function callTool(
   } catch (error) {
     outcome = failed(context, tool, error, signal)
   }
-  if (!isRecorded) report(context, toolCall, startedAt, outcome)
+  if (!isRecorded) report(context, toolCall, startedAt, outcome, tool.scopes)
   return outcome.result
 }
 
@@ -155,6 +156,7 @@ export function report(
   toolCall: ToolCall,
   startedAt: number,
   { text = '', code, isCancelled }: Partial<Outcome>,
+  scopes: readonly Scope[] = [],
 ): void {
   const { log, requestId } = context
   const question = JSON.stringify(toolCall.input ?? {})
@@ -172,6 +174,8 @@ export function report(
         answer_bytes: Buffer.byteLength(text),
         question_sha256: sha256(question),
         answer_sha256: text === '' ? undefined : sha256(text),
+        // All that the tool asks for: with one of them taken away it could not be called again.
+        scopes: [...scopes],
       })
       .then(
         () => {},

@@ -1,7 +1,7 @@
 /** Which tools a principal has. By role, scopes and URL only: the same principal gets the same list in the same order. */
 import { ServiceError } from '../src/contracts/errors.ts'
-import { atLeast } from '../src/contracts/roles.ts'
-import type { Resource, Scope } from '../src/contracts/scopes.ts'
+import { hasRoleFor, missingScopes } from '../src/contracts/mcp-tools.ts'
+import type { Resource } from '../src/contracts/scopes.ts'
 import type { McpPrincipal } from './authenticate.ts'
 import type { HiddenTool, Narrowing, Tool } from './tool.ts'
 
@@ -33,11 +33,8 @@ export function chooseTools(
   return { listed, callable, hidden }
 }
 
-export const missingScopes = (tool: Tool, scopes: readonly Scope[]): Scope[] =>
-  tool.scopes.filter((scope) => !scopes.includes(scope))
-
 function whyUnknown(tool: Tool, { role }: Rights, { readOnly, tools }: Narrowing): string | undefined {
-  if (!atLeast(role, tool.minimumRole)) return `needs the role ${tool.minimumRole}`
+  if (!hasRoleFor(tool, role)) return `needs the role ${tool.minimumRole}`
   if (readOnly && !tool.isReadOnly) return 'left out by ?readonly= in the URL'
   if (tools && !tools.has(tool.name)) return 'left out by ?tools= in the URL'
   return undefined

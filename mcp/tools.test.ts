@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
+import { OPERATIONS } from '../src/contracts/all-operations.ts'
 import {
   fetchSearchResult,
   listAskableDataSources,
@@ -9,6 +10,7 @@ import {
 import { ServiceError } from '../src/contracts/errors.ts'
 import { acknowledgeNotification, listNotifications } from '../src/contracts/inbox.ts'
 import { ANSWER_MAX_BYTES } from '../src/contracts/limits.ts'
+import { MCP_TOOLS } from '../src/contracts/mcp-tools.ts'
 import { RESOURCES } from '../src/contracts/scopes.ts'
 import { listFollows } from '../src/contracts/subscriptions.ts'
 import {
@@ -25,6 +27,7 @@ import {
   type Era,
   type FakeServices,
 } from '../test/support/fake-services.ts'
+import { TOOLS } from './tools.ts'
 
 const ERAS: Era[] = ['of 2025', 'of 2026']
 const METADATA = `${MCP}/.well-known/oauth-protected-resource`
@@ -751,4 +754,30 @@ test('the text of an exception in a tool is never sent', async () => {
   }
   const { text } = await asked(system, 'notifications_ack', { id: NOTIFICATION })
   expect(text).not.toContain('10.0.0.7')
+})
+
+test('what records its own activity needs data:read alone, by which it is counted', () => {
+  const recording = OPERATIONS.filter(({ recordsActivity }) => recordsActivity)
+  expect(recording.length).toBeGreaterThan(3)
+  for (const { scope } of recording) expect([null, 'data:read']).toContain(scope)
+  const tools = TOOLS.filter(({ operations }) => operations.some(({ recordsActivity }) => recordsActivity))
+  expect(tools.map(({ name, scopes }) => [name, scopes])).toEqual([
+    ['search', ['data:read']],
+    ['fetch', ['data:read']],
+    ['datasource_query', ['data:read']],
+  ])
+})
+
+test('a call that the gateway has not recorded is reported with every scope its tool needs', async () => {
+  const system = fakeServices()
+  await asked(system, 'notifications_ack', { id: NOTIFICATION })
+  expect(system.reported).toMatchObject([{ scopes: ['notifications:write'] }])
+})
+
+test('what a tool needs is said to others as it is', () => {
+  const needs = TOOLS.map(({ name, resource, scopes, minimumRole }) => [
+    name,
+    { resource, scopes, minimumRole },
+  ])
+  expect(needs).toEqual(Object.entries(MCP_TOOLS))
 })

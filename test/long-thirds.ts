@@ -83,6 +83,7 @@ export const SECONDS: Readonly<Record<string, number>> = {
   'test/long/standby.test.ts': 90,
   'test/long/starved-machine.test.ts': 240,
   'test/long/two-hosts.test.ts': 60,
+  'test/long/unused-agents.test.ts': 60,
   'test/long/upgrades.test.ts': 70,
   'test/long/worker-sdk.test.ts': 40,
 }

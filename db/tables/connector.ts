@@ -74,6 +74,11 @@ export const platformAccessGrants = pgTable(
     expiresAt: instant('expires_at').notNull(),
     revokedAt: instant('revoked_at'),
     revokedReason: text('revoked_reason'),
+    /** Since when what it uses is counted (`grant_uses`). Of rows from before there was a count: since the migration. */
+    usesSince: instant('uses_since').notNull().defaultNow(),
+    /** When its person was told that it will lose what it does not use, or end; null: not, or it has come to pass. */
+    narrowingToldAt: instant('narrowing_told_at'),
+    endingToldAt: instant('ending_told_at'),
   },
   (t) => [
     index('platform_access_grants_by_org').on(t.orgId, t.id),

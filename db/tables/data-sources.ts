@@ -5,6 +5,7 @@ import type { EvalChange } from '../../src/contracts/evals.ts'
 import type { ErrorCode } from '../../src/contracts/errors.ts'
 import type { SourceFailure, SourceProblem } from '../../src/contracts/source-health.ts'
 import type { GRANTABLE_ROLES } from '../../src/contracts/roles.ts'
+import type { Scope } from '../../src/contracts/scopes.ts'
 import {
   bigint,
   boolean,
@@ -194,4 +195,19 @@ export const activity = pgTable(
     index('activity_by_user').on(t.orgId, t.userId, t.id),
     index('activity_by_name').on(t.orgId, t.name, t.id),
   ],
+)
+
+/** What agents use of what they were given: of each grant, by scope and data source. Written with the activity of the call. */
+export const grantUses = pgTable(
+  'grant_uses',
+  {
+    orgId: orgId(),
+    grantId: text('grant_id').notNull(),
+    scope: text('scope').$type<Scope>().notNull(),
+    /** Empty where the call was about no data source. */
+    sourceId: text('source_id').notNull(),
+    calls: integer('calls').notNull(),
+    lastUsedAt: instant('last_used_at').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.orgId, t.grantId, t.scope, t.sourceId] })],
 )

@@ -1,5 +1,5 @@
 /** Organizations, who belongs to them, and who was invited. */
-import { boolean, index, pgTable, primaryKey, sql, text, uniqueIndex } from '../drizzle.ts'
+import { boolean, index, integer, pgTable, primaryKey, sql, text, uniqueIndex } from '../drizzle.ts'
 import type { RegisteredClients } from '../../src/contracts/organizations.ts'
 import type { Role } from '../../src/contracts/roles.ts'
 import { instant, orgId, secretHash } from './columns.ts'
@@ -17,6 +17,9 @@ export const organizations = pgTable(
     adminsMayInvite: boolean('admins_may_invite').notNull().default(false),
     timezone: text('timezone').notNull().default('UTC'),
     supportAccessEnabled: boolean('support_access_enabled').notNull().default(true),
+    /** What an agent has not used for so many days is taken from it, and one that was not used at all ends; null: never. */
+    narrowUnusedAfterDays: integer('narrow_unused_after_days'),
+    endUnusedAfterDays: integer('end_unused_after_days'),
     /** Null: the operator made it. A person may found so many; among the operator's, a name is unique. */
     foundedBy: text('founded_by').references(() => users.id, { onDelete: 'set null' }),
     createdAt: instant('created_at').notNull(),

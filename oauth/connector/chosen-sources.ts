@@ -1,7 +1,13 @@
 /** Which data sources a submitted consent form grants. Field names contain the organization: those of others are ignored. */
 import type { Scope } from '../../src/contracts/scopes.ts'
 
-export type SourceToChoose = { readonly id: string; readonly name: string; readonly title: string }
+export type SourceToChoose = {
+  readonly id: string
+  readonly name: string
+  readonly title: string
+  /** Whether not everybody sees every row of it. */
+  readonly limitsRows: boolean
+}
 
 export const sourceFields = (orgId: string) => ({ which: `sources:${orgId}`, source: `source:${orgId}` })
 

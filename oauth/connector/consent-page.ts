@@ -88,7 +88,7 @@ export function consentPage(shown: {
         <input type="hidden" name="form" value="${form}" />
         <div class="consent-columns">
         ${organizationChoice(
-          organizations,
+          organizations.map((organization) => ({ ...organization, note: reachOf(request, organization) })),
           filled?.get('organization') ?? person.lastOrgId,
           (organization) =>
             organization.isOpen && request.scopes.includes('data:read') && sourcesIn(organization, filled),
@@ -125,6 +125,40 @@ function howLong({ canRefresh }: ConsentRequest): string {
   return `${grant / DAY_SECONDS} days; less if it is not used for ${refreshToken / DAY_SECONDS} days, or you revoke it`
 }
 
+/** What it would reach if all of it were allowed at this moment. */
+function reachOf(
+  { scopes }: ConsentRequest,
+  { isOpen, sources, apps }: OrganizationChoice,
+): string | undefined {
+  if (!isOpen) return undefined
+  const reached = [
+    ...(scopes.includes('data:read') ? [counted(sources.length, 'data source', 'data sources')] : []),
+    ...(apps === null ? [] : [counted(apps, 'app', 'apps')]),
+  ]
+  return reached.length === 0 ? undefined : `Reaches now: ${reached.join(', ')}`
+}
+
+const counted = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`
+
+/** More names than this make a line that nobody reads; all of them are in the list below it. */
+const NAMES_SHOWN = 6
+
+function namesOf(sources: OrganizationChoice['sources']): string {
+  const names = sources.slice(0, NAMES_SHOWN).map(({ title }) => title)
+  const more = sources.length - names.length
+  return `${names.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+}
+
+/** By name, and of which of them not all rows. */
+function reachedSources({ sources }: OrganizationChoice) {
+  const limited = sources.filter(({ limitsRows }) => limitsRows)
+  return html`<p class="note">Now: <bdi>${namesOf(sources)}</bdi>. ${
+    limited.length === 0
+      ? 'All rows of them.'
+      : html`Of <bdi>${namesOf(limited)}</bdi> only the rows that you may see.`
+  }</p>`
+}
+
 function sourcesIn(organization: OrganizationChoice, filled: URLSearchParams | undefined) {
   if (organization.sources.length === 0) {
     return html`<p class="of-choice note">You cannot query any data source of ${organization.name} yet. It may query those that you can query later.</p>`
@@ -138,6 +172,7 @@ function sourcesIn(organization: OrganizationChoice, filled: URLSearchParams | u
     isLimited: filled?.get(fields.which) === 'chosen',
     isTicked: (id) => filled?.getAll(fields.source).includes(id) ?? false,
     className: 'of-choice',
+    note: reachedSources(organization),
   })
 }
 

@@ -8,6 +8,7 @@ import {
 } from '../../db/schema.ts'
 import type { ClientKind } from '../../src/contracts/grants.ts'
 import type { Scope } from '../../src/contracts/scopes.ts'
+import { countApps } from '../../src/cores/apps/index.ts'
 import { listGrantableSources } from '../../src/cores/search/index.ts'
 import type { SourceToChoose } from './chosen-sources.ts'
 import type { ConnectorDeps } from './dependencies.ts'
@@ -20,6 +21,8 @@ export type OrganizationChoice = {
   reason: string | null
   /** What the user can query there; empty without `data:read`. */
   sources: readonly SourceToChoose[]
+  /** How many apps it could read about; null: none of what it asks for is about apps. */
+  apps: number | null
 }
 
 export async function organizationChoices(
@@ -62,10 +65,14 @@ export async function organizationChoices(
       const isOpen = reason === null
       const sources =
         isOpen && scopes.includes('data:read') ? await listGrantableSources(db, org.id, role) : []
-      return { id: org.id, name: org.name, isOpen, reason, sources }
+      const apps = isOpen && scopes.some(isAboutApps) ? await countApps(db, org.id) : null
+      return { id: org.id, name: org.name, isOpen, reason, sources, apps }
     }),
   )
 }
+
+const isAboutApps = (scope: Scope): boolean =>
+  scope.startsWith('maintenance:') || scope === 'proposals:decide'
 
 function closedBecause(
   org: typeof organizations.$inferSelect,

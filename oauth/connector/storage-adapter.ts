@@ -200,6 +200,7 @@ function grantAdapter(deps: ConnectorDeps): Adapter {
         scopeEdition: SCOPE_EDITION,
         keyEpoch: deps.keyEpoch,
         createdAt: now,
+        usesSince: now,
         expiresAt: new Date(now.getTime() + (expiresIn ?? CONNECTOR_SECONDS.grant) * 1000),
       }
       await withTransaction(db, async (tx) => {

@@ -7,6 +7,8 @@ type Choosable = {
   readonly name: string
   readonly isOpen?: boolean
   readonly reason?: string | null
+  /** What it is about, in a line. */
+  readonly note?: string | undefined
 }
 
 export const facts = (rows: readonly (readonly [string, Content] | false)[]) =>
@@ -28,7 +30,7 @@ export const organizationChoice = <Organization extends Choosable>(
         (organization) =>
           html`<label class="choice">
             <input type="radio" name="organization" value="${organization.id}" required ${organization === chosen && html`checked`} ${organization.isOpen === false && html`disabled`} />
-            <span class="choice-text"><span>${organization.name}</span>${organization.reason && html`<span class="note">${organization.reason}</span>`}</span>
+            <span class="choice-text"><span>${organization.name}</span>${(organization.reason ?? organization.note) && html`<span class="note">${organization.reason ?? organization.note}</span>`}</span>
           </label>
           ${beneath(organization)}`,
       )}

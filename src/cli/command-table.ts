@@ -57,7 +57,7 @@ const ORDER: Readonly<Record<string, string>> = {
   db: 'list show create connect rotate psql attach load loads remove',
   docs: 'create sync undo status',
   skills: 'list install show status',
-  agents: 'list narrow revoke clients block unblock provider off on machines',
+  agents: 'list day narrow revoke clients block unblock provider off on machines',
   'agents provider':
     'add probe activate update pause resume remove disconnect clients create-client allow forbid rules set-rules preview links link unlink refusals',
   'agents machines': 'create show update add-credential rotate-credential revoke-credential remove',

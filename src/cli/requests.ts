@@ -98,6 +98,7 @@ export const REQUESTS = {
   fetchDataSourceRow: ['POST', '/api/wf/slim/data-sources/{source_id}/fetch'],
   listActivity: ['GET', '/api/wf/activity'],
   summarizeActivity: ['GET', '/api/wf/activity/summary'],
+  showAgentDay: ['GET', '/api/wf/activity/agents/{grant_id}'],
   reportToolCall: ['POST', '/api/wf/activity'],
   listNotifications: ['GET', '/api/notifications/inbox'],
   acknowledgeNotification: ['POST', '/api/notifications/inbox/{notification_id}/ack'],

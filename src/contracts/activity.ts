@@ -2,12 +2,13 @@
 import * as z from 'zod'
 import { ERRORS, type ErrorCode } from './errors.ts'
 import { field } from './field.ts'
-import { fromTo, Nothing, Time } from './fields.ts'
+import { fromTo, Nothing, ScopeName, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { ACTIVITY_OUTCOMES, ACTIVITY_SOURCES, ACTIVITY_TYPE_FILTERS, ACTIVITY_TYPES } from './list-filters.ts'
 import { AGENTS_TOLD_MAX } from './limits.ts'
 import { creating, reading } from './operation.ts'
 import { ageOutput, countedPageInput, countedPageOutput } from './paging.ts'
+import { SCOPE_NAMES } from './scopes.ts'
 
 const ErrorName = z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]])
 
@@ -118,6 +119,52 @@ export const summarizeActivity = reading({
   http: { method: 'get', path: '/api/wf/activity/summary' },
 })
 
+const Counts = { calls: z.int(), answered: z.int(), refused: z.int(), failed: z.int() }
+
+/** Calls with less than half an hour between one and the next. */
+const WorkPeriod = z.object({
+  from: Time,
+  to: Time,
+  ...Counts,
+  data_sources: z
+    .array(z.object({ source_id: z.string(), ...Counts, hits: z.int() }))
+    .describe('Those it asked, the most asked first.'),
+  functions: z.array(z.object({ name: z.string(), ...Counts })).describe('Those it called, most first.'),
+  errors: z
+    .array(z.object({ error: ErrorName, calls: z.int() }))
+    .describe('Why calls were refused or failed, most first.'),
+})
+
+export const showAgentDay = reading({
+  ...activity,
+  name: 'showAgentDay',
+  mayBeOld: true,
+  summary:
+    'Show what an agent did on a day, by period of work: what it asked, called and was refused, never the words.',
+  input: z.object({
+    grant_id: Id('grt'),
+    day: field(z.iso.date().optional().describe('UTC; today unless given.'), { client: 'Day (YYYY-MM-DD)' }),
+  }),
+  output: z.object({
+    ...ageOutput,
+    day: z.iso.date(),
+    ...Counts,
+    periods: z.array(WorkPeriod).describe('Oldest first.'),
+  }),
+  command: {
+    path: 'agents day',
+    summary: 'Show what an agent did on a day',
+    rows: 'periods',
+    table: 'from, to, calls, refused, failed, SOURCES=data_sources.source_id, FUNCTIONS=functions.name',
+    listedBy: 'agents list',
+    examples: [
+      'svc agents day grt_01k3v5j8e2q4r6t8w0y2a4c6e8',
+      'svc agents day grt_01k3v5j8e2q4r6t8w0y2a4c6e8 --day 2026-11-16',
+    ],
+  },
+  http: { method: 'get', path: '/api/wf/activity/agents/{grant_id}' },
+})
+
 const Sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 digest as hex')
 
 export const reportToolCall = creating({
@@ -133,6 +180,11 @@ export const reportToolCall = creating({
     answer_bytes: z.int().min(0),
     question_sha256: Sha256.optional(),
     answer_sha256: Sha256.optional(),
+    scopes: z
+      .array(ScopeName)
+      .max(SCOPE_NAMES.length)
+      .default([])
+      .describe('Those that the call needed, by which the use of the grant is counted.'),
   }),
   output: Nothing,
   durability: 'local',

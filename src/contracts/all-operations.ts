@@ -151,6 +151,7 @@ export const OPERATIONS = [
   dataSources.fetchDataSourceRow,
   activity.listActivity,
   activity.summarizeActivity,
+  activity.showAgentDay,
   activity.reportToolCall,
   inbox.listNotifications,
   inbox.acknowledgeNotification,

@@ -16,6 +16,7 @@ const proposal = { proposal_id: Code }
 /** With which API token, if it was decided with one. */
 const decision = { ...proposal, token_id: Code.optional(), grant_id: Code.optional() }
 const pipeline = { pipeline_id: Code, run_id: Code.optional() }
+const agent = { grant_id: Code }
 const quota = { used_mib: Code, quota_mib: Code }
 const support = { support_session_id: Code }
 const integration = { integration_id: Code, channel: Code, reason: Code }
@@ -297,6 +298,33 @@ export const EVENTS = {
     status: { is: 'removed' },
     summary: 'a member left or was removed',
     page: 'members',
+  }),
+  'agent.unused': event({
+    when: 'An agent has not used what it may use, and will be narrowed or disconnected in a week; to its person',
+    category: null,
+    data: { ...agent, next: Code, on: Code },
+    toldToActor: true,
+    status: { from: 'next' },
+    summary: 'an agent will lose what it does not use',
+    page: 'agents/{grant_id}',
+  }),
+  'agent.narrowed': event({
+    when: 'What an agent did not use was taken from it; to its person',
+    category: null,
+    data: agent,
+    toldToActor: true,
+    status: { is: 'narrowed' },
+    summary: 'an agent lost what it did not use',
+    page: 'agents/{grant_id}',
+  }),
+  'agent.ended': event({
+    when: 'An agent that nobody used was disconnected; to its person',
+    category: null,
+    data: agent,
+    toldToActor: true,
+    status: { is: 'ended' },
+    summary: 'an agent that was not used was disconnected',
+    page: 'agents/{grant_id}',
   }),
 } as const satisfies Record<string, EventDefinition>
 

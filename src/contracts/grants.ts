@@ -4,7 +4,7 @@ import { SourceId } from './data-sources.ts'
 import { field } from './field.ts'
 import { Nothing, ScopeName, Time } from './fields.ts'
 import { Id } from './ids.ts'
-import { EXPOSED_MAX } from './limits.ts'
+import { EXPOSED_MAX, UNUSED_DAYS } from './limits.ts'
 import { reading, removing, updating } from './operation.ts'
 import { countedPageInput, countedPageOutput, pageInput, pageOutput } from './paging.ts'
 
@@ -21,6 +21,12 @@ export const ClientId = z
   .min(1)
   .max(1024)
   .regex(/^[\x21-\x7e]+$/, 'must be visible ASCII')
+
+const GrantSource = z.object({
+  id: z.string(),
+  source_id: z.string().describe('`db_` and the name of the database.'),
+  name: z.string(),
+})
 
 export const Grant = z.object({
   id: z.string(),
@@ -46,13 +52,7 @@ export const Grant = z.object({
   resource: z.enum(['platform', 'notifications']),
   scopes: z.array(ScopeName),
   sources: z
-    .array(
-      z.object({
-        id: z.string(),
-        source_id: z.string().describe('`db_` and the name of the database.'),
-        name: z.string(),
-      }),
-    )
+    .array(GrantSource)
     .nullable()
     .describe('The data sources it is limited to, of those you may see; null: all its user may query.'),
   created_at: Time,
@@ -93,7 +93,8 @@ export const listGrants = reading({
 
 /**
  * Why a grant has ended: by its user, an admin, its own client, a stolen token, with the membership, or by itself; one of
- * the identity provider also with what it came in by, and one of a machine agent with the agent.
+ * the identity provider also with what it came in by, one of a machine agent with the agent, and where the organization
+ * wants that, one that nobody uses.
  */
 export const GRANT_END_REASONS = [
   'disconnected',
@@ -111,8 +112,30 @@ export const GRANT_END_REASONS = [
   'agent_removed',
   'credential_revoked',
   'replaced',
+  'unused',
 ] as const
 export type GrantEndReason = (typeof GRANT_END_REASONS)[number]
+
+const Use = { calls: z.int(), last_used_at: Time.nullable() }
+
+/** What it has used of what it may use. */
+const GrantUse = z.object({
+  since: Time.describe('Since when it is counted.'),
+  scopes: z.array(z.object({ scope: ScopeName, ...Use })).describe('Of each of its scopes.'),
+  sources: z
+    .array(GrantSource.extend(Use))
+    .describe('The data sources it has used, of those you may see, the last one first.'),
+  unused: z
+    .object({ scopes: z.array(ScopeName), sources: z.array(GrantSource) })
+    .nullable()
+    .describe(
+      `What it may use now, and has not used for ${UNUSED_DAYS} days: what \`used_within_days\` would take. null: nothing, all of it, or it is counted for less long.`,
+    ),
+  narrows_on: Time.nullable().describe(
+    'When what it has not used is taken by itself; null: nobody was told so.',
+  ),
+  ends_on: Time.nullable().describe('When it ends unless it is used; null: nobody was told so.'),
+})
 
 export const showGrant = reading({
   name: 'showGrant',
@@ -128,6 +151,7 @@ export const showGrant = reading({
       .nullable()
       .describe('null: not yet.'),
     blocked: z.boolean().describe('Whether the organization blocks its client.'),
+    use: GrantUse,
   }),
   access: 'viewer',
   errors: ['NOT_FOUND'],
@@ -158,19 +182,31 @@ export const narrowGrant = updating({
         },
       },
     ),
+    used_within_days: field(
+      z
+        .int()
+        .min(1)
+        .max(365)
+        .optional()
+        .describe('Instead of both: keep what it has used within so many days, and nothing else.'),
+      { client: 'Keep what it used in so many days' },
+    ),
   }),
   output: Grant,
   access: 'viewer',
-  errors: ['NOT_FOUND'],
+  errors: ['NOT_FOUND', 'CONFLICT'],
   command: {
     path: 'agents narrow',
     summary: 'Narrow a grant to fewer scopes or data sources',
     atLeastOne: {
       problem: 'Nothing to narrow to',
-      hint: 'Add --scope or --source for what the grant keeps, or --no-sources',
+      hint: 'Add --scope or --source for what the grant keeps, --no-sources, or --used-within-days',
     },
     table: GRANT_TABLE,
-    examples: ['svc agents narrow grt_01k3v5j8e2q4r6t8w0y2a4c6e8 --scope data:read --source db_handbook'],
+    examples: [
+      'svc agents narrow grt_01k3v5j8e2q4r6t8w0y2a4c6e8 --scope data:read --source db_handbook',
+      'svc agents narrow grt_01k3v5j8e2q4r6t8w0y2a4c6e8 --used-within-days 30',
+    ],
   },
   http: { method: 'patch', path: '/api/v1/grants/{grant_id}' },
 })

@@ -12,6 +12,11 @@ export const PAGE_DEFAULT = 50
 export const PAGE_MAX = 200
 /** In a file that is exported: as many as spreadsheets open, and a few minutes of reading pages. */
 export const EXPORT_ROWS_MAX = 100_000
+/** What an agent has not used for so long is suggested to be taken from it. */
+export const UNUSED_DAYS = 30
+/** Of the settings by which it is taken by itself, and how long before its person is told. */
+export const UNUSED_AFTER_DAYS = { min: 14, max: 365 }
+export const UNUSED_NOTICE_DAYS = 7
 /** In a summary of activity. */
 export const AGENTS_TOLD_MAX = 100
 /** Rows of a list that are counted at most: nobody pages further, and counting millions would cost more than reading them. */

@@ -194,3 +194,7 @@ export type Principal = {
   /** The same as validated at this moment, of a call whose answer goes on: throws once they may not call it any more. */
   readonly again?: (() => Promise<Principal>) | undefined
 }
+
+/** Whether a credential with these scopes opens it; null: one that scopes do not limit. */
+export const isOpenTo = (scopes: readonly string[] | null, { scope }: Pick<Operation, 'scope'>): boolean =>
+  scopes === null || scope === 'any' || (scope !== null && scopes.includes(scope))

@@ -4,6 +4,7 @@ import { field } from './field.ts'
 import { DisplayName, Email, Nothing, Time, Timezone } from './fields.ts'
 import { IDENTITY_PROVIDER_USES } from './identity-provider-states.ts'
 import { Id } from './ids.ts'
+import { UNUSED_AFTER_DAYS } from './limits.ts'
 import { creating, reading, removing, updating } from './operation.ts'
 import { pageInput, pageOutput } from './paging.ts'
 import { Receipt } from './receipts.ts'
@@ -17,6 +18,8 @@ const OrganizationFields = {
 
 const RegisteredClientsChoice = z.enum(['allowed', 'refused'])
 export type RegisteredClients = z.output<typeof RegisteredClientsChoice>
+
+const DaysUnused = z.int().min(UNUSED_AFTER_DAYS.min).max(UNUSED_AFTER_DAYS.max).nullable()
 
 export const Organization = z.object({
   ...OrganizationFields,
@@ -33,6 +36,12 @@ export const Organization = z.object({
   admins_may_invite: z.boolean().describe('On: admins may invite, up to admin.'),
   timezone: z.string().describe('For digests, such as Europe/Vienna.'),
   support_access_enabled: z.boolean().describe('Off: no support sessions can start, and live ones end.'),
+  narrow_unused_after_days: DaysUnused.default(null).describe(
+    'What an agent has not used for so many days is taken from it; null: never.',
+  ),
+  end_unused_after_days: DaysUnused.default(null).describe(
+    'An agent that was not used for so many days ends; null: never.',
+  ),
   created_at: Time,
 })
 
@@ -85,6 +94,14 @@ export const updateOrganization = updating({
       hint: 'For example Europe/Vienna. Daily messages are sent at 09:00 in this time zone.',
     }).optional(),
     support_access_enabled: z.boolean().optional().describe('Owners only.'),
+    narrow_unused_after_days: field(DaysUnused, {
+      label: 'Narrow unused after days',
+      hint: 'What an agent has not used for so many days is taken from it. Its person is told a week before, and then again. Empty: never.',
+    }).optional(),
+    end_unused_after_days: field(DaysUnused, {
+      label: 'Disconnect unused after days',
+      hint: 'An agent without a single call for so many days is disconnected. Its person is told a week before, and then again. Empty: never.',
+    }).optional(),
   }),
   output: Organization,
   access: 'admin',

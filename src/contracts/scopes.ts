@@ -33,6 +33,17 @@ export const SCOPES_OF_A_MACHINE: Record<Scope, string> = {
     'Read apps, maintenance runs, findings and proposals, including the source code and log lines it may read',
 }
 
+/** In a list, where a sentence has no room. */
+export const SCOPE_LABELS: Record<Scope, string> = {
+  'data:read': 'Query data',
+  'maintenance:read': 'Read apps',
+  'maintenance:run': 'Start runs',
+  'maintenance:admin': 'Switch maintenance',
+  'proposals:decide': 'Decide proposals',
+  'notifications:read': 'Read notifications',
+  'notifications:write': 'Change notifications',
+}
+
 export const SCOPE_NAMES = Object.keys(SCOPES) as [Scope, ...Scope[]]
 
 /**

@@ -3,7 +3,7 @@ import { reportToolCall } from '../contracts/activity.ts'
 import { notFound, ServiceError } from '../contracts/errors.ts'
 import { BEARER_MAX } from '../contracts/limits.ts'
 import { EVENT_STREAM } from '../contracts/media-types.ts'
-import type { Principal, EntryPoint, Operation } from '../contracts/operation.ts'
+import { isOpenTo, type Principal, type EntryPoint, type Operation } from '../contracts/operation.ts'
 import { atLeast, orAbove, type Role } from '../contracts/roles.ts'
 import { isWorkload, type WorkloadValidation } from '../contracts/tokens.ts'
 import { removeOrganization, removeOrganizationAsOperator } from '../contracts/organizations.ts'
@@ -261,7 +261,7 @@ function authorize(principal: Principal, op: Operation, namesOrganization: boole
     throw new ServiceError('FORBIDDEN', 'Only the operator of this installation may do this')
   if (op.access === 'session' && principal.sessionId === undefined) throw sessionRequired(principal)
   if (op.closedToCliSessions === true && principal.kind === 'cli_session') throw closedToClient()
-  if (principal.scopes !== null && !opens(principal.scopes, op)) throw scopeMissing(op)
+  if (!isOpenTo(principal.scopes, op)) throw scopeMissing(op)
   if (principal.supportSessionId !== undefined && op.closedToSupport === true) throw closedToSupport()
   if (op.access === 'person' || op.access === 'session' || op.access === 'anyone') return
   if (principal.role === null) {
@@ -293,6 +293,3 @@ function refuseSupportSession(role: Role, op: Operation): void {
     hint: 'Elevate the session with a reason; the owners can read it.',
   })
 }
-
-const opens = (scopes: readonly string[], op: Operation): boolean =>
-  op.scope === 'any' || (op.scope !== null && scopes.includes(op.scope))

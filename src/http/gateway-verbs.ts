@@ -1,6 +1,7 @@
 /** The verb of each operation of the api-gateway. Written by `npm run generate` from the contracts; do not edit. */
 import { listActivity } from '../cores/activity/list-activity.ts'
 import { reportToolCall } from '../cores/activity/report-tool-call.ts'
+import { showAgentDay } from '../cores/activity/show-agent-day.ts'
 import { summarizeActivity } from '../cores/activity/summarize-activity.ts'
 import { watchChanges } from '../cores/changes/watch-changes.ts'
 import { attachDatabase } from '../cores/databases/attach-database.ts'
@@ -135,6 +136,7 @@ export const VERBS = {
   fetchDataSourceRow,
   listActivity,
   summarizeActivity,
+  showAgentDay,
   reportToolCall,
   listNotifications,
   acknowledgeNotification,

@@ -12,6 +12,7 @@ type SourceChoice = {
   isLimited: boolean
   isTicked: (id: string) => boolean
   className?: string
+  note?: Content
 }
 
 /** CSS hides the list until "Only selected" is chosen, because the page has no script. */
@@ -23,9 +24,11 @@ export const sourceChoice = ({
   isLimited,
   isTicked,
   className,
+  note,
 }: SourceChoice) =>
   html`<fieldset class="source-choice ${className}">
     <legend>${legend}</legend>
+    ${note}
     ${choice('radio', fields.which, 'all', !isLimited, all)}
     ${choice('radio', fields.which, 'chosen', isLimited, 'Only selected')}
     ${sourceBoxes(fields.source, sources, isTicked)}

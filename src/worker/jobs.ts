@@ -4,7 +4,7 @@ import { rescheduleChecks } from '../cores/checks/index.ts'
 import type { Log, Storage } from '../cores/dependencies.ts'
 import { checkDiskQuotas, enforceTenantLimits, type TenantDeps } from '../cores/databases/index.ts'
 import { sweepDeploymentOutput } from '../cores/deployments/index.ts'
-import { sweepOauth } from '../cores/grants/index.ts'
+import { narrowUnusedGrants, sweepOauth } from '../cores/grants/index.ts'
 import { sweepAssertions } from '../cores/identity-provider/index.ts'
 import { sweepIdempotencyKeys } from '../cores/idempotency.ts'
 import { sweepSignIns } from '../cores/identity/index.ts'
@@ -94,6 +94,12 @@ export const jobTable = (deps: JobDeps): readonly Job[] => [
     everySeconds: DAY,
     leaseSeconds: HOUR,
     run: () => sweepMaintenance(deps),
+  },
+  {
+    name: 'narrow unused grants',
+    everySeconds: HOUR,
+    leaseSeconds: HOUR,
+    run: (stopping) => narrowUnusedGrants(deps, stopping),
   },
   {
     name: 'revoke public connect',

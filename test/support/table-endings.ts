@@ -53,6 +53,7 @@ export const TABLE_ENDINGS = {
     noRight: 'ends without a table when whoever started it may no longer; what it made is the organization’s',
   },
   default_subscriptions: ORGANIZATION,
+  grant_uses: RECORD,
   group_members: { endsWith: 'the row of its membership' },
   groups: ORGANIZATION,
   provisioned_groups: ORGANIZATION,

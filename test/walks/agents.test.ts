@@ -1,12 +1,20 @@
 /** One agent: what it may do, what it did, how it ended; told to its user and to admins, and to nobody else. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { eq } from '../../db/drizzle.ts'
-import { platformAccessGrants } from '../../db/schema.ts'
-import { listActivity, reportToolCall, summarizeActivity } from '../../src/contracts/activity.ts'
+import { asc, eq } from '../../db/drizzle.ts'
+import { outbox, platformAccessGrants } from '../../db/schema.ts'
+import {
+  listActivity,
+  reportToolCall,
+  showAgentDay,
+  summarizeActivity,
+} from '../../src/contracts/activity.ts'
+import { listAudit } from '../../src/contracts/audit.ts'
 import { queryDataSource } from '../../src/contracts/data-sources.ts'
 import { blockOauthClient, narrowGrant, revokeGrant, showGrant } from '../../src/contracts/grants.ts'
 import { makeId } from '../../src/contracts/ids.ts'
-import { SCOPE_EDITION } from '../../src/contracts/scopes.ts'
+import { updateOrganization } from '../../src/contracts/organizations.ts'
+import { SCOPE_EDITION, type Scope } from '../../src/contracts/scopes.ts'
+import { narrowUnusedGrants } from '../../src/cores/grants/index.ts'
 import { signActor } from '../support/actor.ts'
 import { insertSource } from '../support/data-sources.ts'
 import { makeMember, makeOrganization, signedIn, unique, type Org, type Person } from '../support/make.ts'
@@ -30,7 +38,12 @@ beforeEach(async () => {
 type Agent = Awaited<ReturnType<typeof connect>>
 
 /** An approval of this person, and calls in its name. */
-async function connect(where: Org, { userId }: Person, clientName: string | null = 'Desk assistant') {
+async function connect(
+  where: Org,
+  { userId }: Person,
+  clientName: string | null = 'Desk assistant',
+  given: Partial<typeof platformAccessGrants.$inferInsert> = {},
+) {
   const [now, clientId] = [system.clock.now(), unique('client')]
   const id = makeId('grt', now.getTime())
   await system.db.insert(platformAccessGrants).values({
@@ -47,15 +60,23 @@ async function connect(where: Org, { userId }: Person, clientName: string | null
     payload: {},
     keyEpoch: system.system.auth!.keyEpoch,
     createdAt: now,
+    usesSince: now,
     expiresAt: new Date(now.getTime() + 300 * DAY_SECONDS * 1000),
+    ...given,
   })
-  const actor = { userId, orgId: where.id, scopes: ['data:read'] as const, clientId, grantId: id }
+  const scopes = ['data:read', 'maintenance:read'] as const
+  const actor = { userId, orgId: where.id, scopes, clientId, grantId: id }
   const call = async () => system.as({ token: await signActor(system, actor), organization: where.id })
   return { id, clientId: `https://${clientId}.test/client.json`, call }
 }
 
-const callFunction = async (agent: Agent, outcome: 'answered' | 'refused' = 'answered') =>
+const callFunction = async (
+  agent: Agent,
+  outcome: 'answered' | 'refused' = 'answered',
+  scopes: Scope[] = [],
+) =>
   (await agent.call())(reportToolCall, {
+    scopes,
     name: 'whoami',
     outcome,
     duration_ms: 1,
@@ -282,5 +303,189 @@ describe('the agents that called', () => {
     await viewer.call(revokeGrant, { grant_id: agent.id })
     expect((await agentsSeenBy(viewer)).map(({ grant_id }) => grant_id)).toEqual([agent.id])
     expect(await viewer.call(summarizeActivity, { type: 'all' })).not.toHaveProperty('agents')
+  })
+})
+
+describe('the day of an agent', () => {
+  test('is told by period of work, with data sources and counts, to its user and admins alone', async () => {
+    const { sourceId } = await insertSource(system, org, { enabled: true, exposed: true })
+    const agent = await connect(org, viewer)
+    const toMidnight = (DAY_SECONDS * 1000 - (system.clock.now().getTime() % (DAY_SECONDS * 1000))) / 1000
+    system.clock.advance(toMidnight + 60)
+    const who: Person = { ...viewer, ...(await signedIn(system, viewer.email)) }
+    const day = system.clock.now().toISOString().slice(0, 10)
+    await ask(agent, sourceId)
+    await ask(agent, sourceId)
+    system.clock.advance(29 * 60)
+    await callFunction(agent)
+    system.clock.advance(31 * 60)
+    await callFunction(agent, 'refused')
+    const shown = await who.call(showAgentDay, { grant_id: agent.id, day })
+    expect(shown).toMatchObject({ day, calls: 4, answered: 1, refused: 3, failed: 0 })
+    expect(shown.periods).toEqual([
+      expect.objectContaining({
+        calls: 3,
+        refused: 2,
+        data_sources: [{ source_id: sourceId, calls: 2, answered: 0, refused: 2, failed: 0, hits: 0 }],
+        functions: [{ name: 'whoami', calls: 1, answered: 1, refused: 0, failed: 0 }],
+        errors: [{ error: expect.any(String) as string, calls: 2 }],
+      }),
+      expect.objectContaining({ calls: 1, refused: 1, data_sources: [] }),
+    ])
+    expect(Date.parse(shown.periods[0]!.to) - Date.parse(shown.periods[0]!.from)).toBeGreaterThan(28 * 60_000)
+    expect(await who.call(showAgentDay, { grant_id: agent.id })).toEqual(shown)
+    const admin = await makeMember(system, org, 'admin')
+    expect((await admin.call(showAgentDay, { grant_id: agent.id, day })).calls).toBe(4)
+    const before = new Date(Date.parse(day) - 1).toISOString().slice(0, 10)
+    expect((await who.call(showAgentDay, { grant_id: agent.id, day: before })).periods).toEqual([])
+    const colleague = await makeMember(system, org, 'developer')
+    const other = await makeOrganization(system)
+    for (const stranger of [colleague, other.owner])
+      expect((await stranger.call(showAgentDay, { grant_id: agent.id, day })).periods).toEqual([])
+  })
+})
+
+describe('what an agent uses', () => {
+  const again = async (who: Person): Promise<Person> => ({ ...who, ...(await signedIn(system, who.email)) })
+  /** The job, as the worker runs it. */
+  const judge = () => narrowUnusedGrants({ db: system.db, clock: () => system.clock.now() })
+  const eventsOf = async (where: Org) =>
+    (await system.db.select().from(outbox).where(eq(outbox.orgId, where.id)).orderBy(asc(outbox.seq))).map(
+      ({ type, concernsId, data }): Record<string, unknown> => ({ type, concernsId, ...data }),
+    )
+  const rightsOf = async (agent: Agent) => {
+    const [row] = await system.db
+      .select()
+      .from(platformAccessGrants)
+      .where(eq(platformAccessGrants.id, agent.id))
+    return { scopes: row!.scopes, sources: row!.sources, ended: row!.revokedReason }
+  }
+  const advanceDays = (days: number) => system.clock.advance(days * DAY_SECONDS)
+
+  test('is counted by scope; what was refused is not, nor what its grant does not have', async () => {
+    const agent = await connect(org, viewer)
+    await callFunction(agent, 'answered', ['maintenance:read'])
+    await callFunction(agent, 'answered', ['maintenance:read'])
+    await callFunction(agent, 'refused', ['data:read'])
+    await callFunction(agent, 'answered', ['proposals:decide'])
+    const { use } = await show(viewer, agent)
+    expect(use).toEqual({
+      since: expect.any(String) as string,
+      scopes: [
+        { scope: 'data:read', calls: 0, last_used_at: null },
+        { scope: 'maintenance:read', calls: 2, last_used_at: expect.any(String) as string },
+      ],
+      sources: [],
+      unused: null,
+      narrows_on: null,
+      ends_on: null,
+    })
+    const elsewhere = await makeOrganization(system)
+    const other = await connect(elsewhere, elsewhere.owner)
+    expect((await show(elsewhere.owner, other)).use.scopes.map(({ calls }) => calls)).toEqual([0, 0])
+  })
+
+  test('for thirty days is what a suggestion leaves; one narrows to it at once, and never to more', async () => {
+    await insertSource(system, org, { enabled: true, exposed: true, title: 'Handbook' })
+    const agent = await connect(org, viewer)
+    const narrow = async (days: number) =>
+      (await again(viewer)).call(narrowGrant, { grant_id: agent.id, used_within_days: days })
+    await expect(narrow(1)).rejects.toMatchObject({ code: 'CONFLICT' })
+    advanceDays(29)
+    await callFunction(agent, 'answered', ['maintenance:read'])
+    expect((await show(await again(viewer), agent)).use.unused).toBeNull()
+    await expect(narrow(30)).rejects.toMatchObject({ code: 'CONFLICT' })
+    advanceDays(1)
+    expect((await show(await again(viewer), agent)).use.unused).toMatchObject({
+      scopes: ['data:read'],
+      sources: [{ name: 'Handbook' }],
+    })
+    const colleague = await makeMember(system, org, 'developer')
+    await expect(
+      colleague.call(narrowGrant, { grant_id: agent.id, used_within_days: 30 }),
+    ).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await expect(
+      (await again(viewer)).call(narrowGrant, {
+        grant_id: agent.id,
+        used_within_days: 30,
+        scopes: ['data:read'],
+      }),
+    ).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
+    expect((await narrow(30)).scopes).toEqual(['maintenance:read'])
+    // What it no longer has does not come back by having been used.
+    expect((await narrow(30)).scopes).toEqual(['maintenance:read'])
+    expect(await rightsOf(agent)).toEqual({ scopes: ['maintenance:read'], sources: [], ended: null })
+    expect((await show(await again(viewer), agent)).use.unused).toBeNull()
+  })
+
+  test('nothing at all: there is nothing to narrow to', async () => {
+    const agent = await connect(org, viewer)
+    advanceDays(31)
+    const who = await again(viewer)
+    expect((await show(who, agent)).use.unused).toBeNull()
+    await expect(who.call(narrowGrant, { grant_id: agent.id, used_within_days: 30 })).rejects.toMatchObject({
+      code: 'CONFLICT',
+    })
+  })
+
+  test('where the organization wants it, the rest is taken by itself: its person is told before, and after', async () => {
+    const elsewhere = await makeOrganization(system)
+    const settings = { org_id: org.id, narrow_unused_after_days: 30 }
+    await expect(viewer.call(updateOrganization, settings)).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    for (const days of [13, 366])
+      await expect(
+        org.owner.call(updateOrganization, { ...settings, narrow_unused_after_days: days }),
+      ).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
+    expect(await org.owner.call(updateOrganization, settings)).toMatchObject({
+      narrow_unused_after_days: 30,
+      end_unused_after_days: null,
+    })
+    const [agent, theirs] = [await connect(org, viewer), await connect(elsewhere, elsewhere.owner)]
+    const use = async () => {
+      for (const one of [agent, theirs]) await callFunction(one, 'answered', ['maintenance:read'])
+    }
+    await use()
+    advanceDays(22)
+    await use()
+    await judge()
+    expect(await eventsOf(org)).toEqual([])
+    advanceDays(1)
+    await judge()
+    await judge()
+    const on = new Date(system.clock.now().getTime() + 7 * DAY_SECONDS * 1000)
+    const told = { concernsId: viewer.userId, grant_id: agent.id }
+    expect(await eventsOf(org)).toEqual([
+      { type: 'agent.unused', ...told, next: 'narrowed', on: on.toISOString().slice(0, 10) },
+    ])
+    expect((await show(await again(viewer), agent)).use.narrows_on).toContain(on.toISOString().slice(0, 10))
+    advanceDays(6)
+    await judge()
+    expect((await rightsOf(agent)).scopes).toEqual(['data:read', 'maintenance:read'])
+    advanceDays(1)
+    await judge()
+    await judge()
+    expect((await rightsOf(agent)).scopes).toEqual(['maintenance:read'])
+    expect((await eventsOf(org)).slice(1)).toEqual([{ type: 'agent.narrowed', ...told }])
+    const narrowed = { org_id: org.id, action: 'grant.narrowed' } as const
+    const { audit } = await (await again(org.owner)).call(listAudit, narrowed)
+    expect(audit).toMatchObject([{ actor: { name: 'svc' }, subject: 'Desk assistant: maintenance:read' }])
+    expect(await rightsOf(theirs)).toMatchObject({ scopes: ['data:read', 'maintenance:read'] })
+    expect(await eventsOf(elsewhere)).toEqual([])
+  })
+
+  test('at no time, it is disconnected where the organization wants that, after its person was told', async () => {
+    await org.owner.call(updateOrganization, { org_id: org.id, end_unused_after_days: 14 })
+    const [idle, busy] = [await connect(org, viewer), await connect(org, viewer)]
+    advanceDays(7)
+    await callFunction(busy)
+    await judge()
+    advanceDays(7)
+    await judge()
+    expect(await rightsOf(idle)).toMatchObject({ ended: 'unused' })
+    expect(await rightsOf(busy)).toMatchObject({ ended: null })
+    expect(
+      (await eventsOf(org)).filter(({ grant_id }) => grant_id === idle.id).map(({ type }) => type),
+    ).toEqual(['agent.unused', 'agent.ended'])
+    expect((await show(await again(viewer), idle)).ended?.reason).toBe('unused')
   })
 })

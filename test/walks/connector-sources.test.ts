@@ -1,10 +1,11 @@
 /** Which data sources an agent may query: chosen on the consent page, kept by refreshes, and only ever narrowed. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { eq } from '../../db/drizzle.ts'
-import { dataSources, platformAccessGrants } from '../../db/schema.ts'
+import { apps, dataSources, platformAccessGrants } from '../../db/schema.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import { listAskableDataSources, queryDataSource } from '../../src/contracts/data-sources.ts'
 import { listGrants, narrowGrant } from '../../src/contracts/grants.ts'
+import { makeId } from '../../src/contracts/ids.ts'
 import { changeMemberRole } from '../../src/contracts/members.ts'
 import { signActor } from '../support/actor.ts'
 import { answerTo } from '../support/answers.ts'
@@ -81,6 +82,30 @@ describe('on the consent page', () => {
     expect(await listed()).toEqual([null])
     await makeExposedSource(system, org, { name: 'recipes' })
     expect(await seenBy(grantId)).toEqual(['db_handbook', 'db_prices', 'db_recipes'])
+  })
+
+  test('it says what it would reach now: data sources by name, of which not all rows, and how many apps', async () => {
+    const reach = async (scope?: string) =>
+      (await arrive(system, newBrowser(), person, assistant.request({ scope }).url)).words
+    await change(handbook, { title: 'Handbook' })
+    await change(prices, { title: 'Prices' })
+    const none = await reach()
+    expect(none).toContain('Reaches now: 2 data sources, 0 apps')
+    expect(none).toContain('Now: Handbook, Prices . All rows of them.')
+    const configuration = {
+      connection_config: { embedding_configs: [] },
+      filter_schema: {},
+      access_column: 'who',
+    }
+    await change(prices, { configuration })
+    for (const one of [org, await makeOrganization(system)]) {
+      const [id, createdAt] = [makeId('app', system.clock.now().getTime()), system.clock.now()]
+      await system.db.insert(apps).values({ orgId: one.id, id, alias: 'shop', name: 'Shop', createdAt })
+    }
+    const some = await reach()
+    expect(some).toContain('Reaches now: 2 data sources, 1 app')
+    expect(some).toContain('Of Prices only the rows that you may see.')
+    expect(await reach('maintenance:read')).toContain('Reaches now: 1 app')
   })
 
   test('only the chosen ones are given, and a refresh changes nothing about it', async () => {
@@ -364,7 +389,7 @@ describe('narrowing', () => {
       ]),
     )
     await expect(narrow(second.grantId, {})).rejects.toMatchObject(
-      refused(['scopes or sources must be given']),
+      refused(['scopes, sources or used_within_days must be given']),
     )
     expect(await sourcesOf(second.grantId)).toEqual([prices.id])
   })

@@ -1,7 +1,7 @@
 /** The tools of both endpoints, as agents with real grants call them: through the MCP server, the gateway and the cores. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { listActivity } from '../../src/contracts/activity.ts'
-import { revokeGrant } from '../../src/contracts/grants.ts'
+import { revokeGrant, showGrant } from '../../src/contracts/grants.ts'
 import { addNotifications } from '../../src/cores/notifications/inbox/add-notifications.ts'
 import type { Resource } from '../../src/contracts/scopes.ts'
 import {
@@ -368,4 +368,23 @@ describe('the inbox', () => {
     const { token } = await connect(viewer)
     expect((await use(token, 'notifications_list')).status).toBe(401)
   })
+})
+
+test('what an agent uses is counted by scope and data source, in its own organization', async () => {
+  const { token, grantId } = await connect(viewer)
+  await use(token, 'datasource_query', { source_id: 'db_notes', query: '[1,0,0]' })
+  await use(token, 'search', { query: '[1,0,0]' })
+  await use(token, 'search', { query: '[1,0,0]' }, '?source=db_notes')
+  // Refused: no use of anything.
+  await use(token, 'datasource_query', { source_id: 'db_secrets', query: '[1,0,0]' })
+  await use(token, 'datasource_list')
+  await use(token, 'app_list')
+  const { use: counted } = await viewer.call(showGrant, { grant_id: grantId })
+  expect(counted.scopes.map(({ scope, calls }) => [scope, calls])).toEqual([
+    ['data:read', 4],
+    ['maintenance:read', 1],
+  ])
+  expect(counted.sources).toMatchObject([{ id: notes.id, source_id: 'db_notes', calls: 3 }])
+  const stranger = await connect(others.owner)
+  expect((await others.owner.call(showGrant, { grant_id: stranger.grantId })).use.sources).toEqual([])
 })

@@ -182,3 +182,25 @@ describe('somebody’s own doing', () => {
     ])
   })
 })
+
+test('what becomes of an unused agent is told to its person alone, before and after, in each organization', async () => {
+  for (const one of [org, elsewhere]) {
+    const person = await harness.person(one, 'viewer')
+    await harness.person(one, 'viewer')
+    const agent = { concernsId: person.userId, subject: 'agents/grt_1' }
+    const next = { next: 'narrowed', on: '2026-04-01' }
+    await harness.record(one, { ...agent, type: 'agent.unused', data: { grant_id: 'grt_1', ...next } })
+    await harness.record(one, { ...agent, type: 'agent.narrowed', data: { grant_id: 'grt_1' } })
+    await harness.record(one, { ...agent, type: 'agent.ended', data: { grant_id: 'grt_1' } })
+    await harness.drain()
+    const told = await harness.db.select().from(notifications).where(eq(notifications.orgId, one.id))
+    expect(told.map(({ userId, type }) => [userId, type]).toSorted()).toEqual([
+      [person.userId, 'agent.ended'],
+      [person.userId, 'agent.narrowed'],
+      [person.userId, 'agent.unused'],
+    ])
+    expect((await harness.deliveriesOf(one)).map(({ userId, channel }) => [userId, channel])).toEqual(
+      Array.from({ length: 3 }, () => [person.userId, 'email']),
+    )
+  }
+})

@@ -3,16 +3,24 @@ import type { Handle } from '../../../db/connect.ts'
 import { ERRORS, ServiceError, type ErrorCode } from '../../contracts/errors.ts'
 import { makeId } from '../../contracts/ids.ts'
 import type { Principal } from '../../contracts/operation.ts'
+import type { Scope } from '../../contracts/scopes.ts'
 import type { DataKeys } from '../../trust/data-key.ts'
 import { keyedHash } from '../../trust/keyed-hash.ts'
 import { sourceIdOf, type SourceRow } from '../databases/index.ts'
 import type { Clock } from '../dependencies.ts'
-import { insertActivity } from './insert-activity.ts'
+import { insertActivity, type Use } from './insert-activity.ts'
 
 export type ActivityDeps = { readonly db: Handle; readonly clock: Clock; readonly dataKeys: DataKeys }
 
 /** What is known of a call so far. */
-export type Trace = { source?: SourceRow; name?: string; hits?: number; answer?: string }
+export type Trace = {
+  source?: SourceRow
+  /** Of a search over several: those without which its answer would be another. */
+  sources?: readonly SourceRow[]
+  name?: string
+  hits?: number
+  answer?: string
+}
 
 /** Runs the work and records how it ended; a call that cannot be recorded is not answered. */
 export async function recordingActivity<T>(
@@ -47,8 +55,9 @@ async function recordCall(
   // Equal questions have equal digests within one organization, never across two.
   const digest = (text: string) =>
     keyedHash(dataKeys.keyFor('activity-digest'), `${principal.orgId}\n${text}`).slice(0, 32)
-  await insertActivity(db, {
-    type: 'data_source',
+  const outcome = outcomeOf(code)
+  const row = {
+    type: 'data_source' as const,
     orgId: principal.orgId,
     id: makeId('act', began.getTime()),
     at: began,
@@ -57,11 +66,13 @@ async function recordCall(
     userId: principal.userId,
     userName: principal.userName,
     entryPoint:
-      principal.entryPoint === 'mcp' || principal.entryPoint === 'cli' ? principal.entryPoint : 'api',
+      principal.entryPoint === 'mcp' || principal.entryPoint === 'cli'
+        ? principal.entryPoint
+        : ('api' as const),
     clientId: principal.clientId ?? null,
     clientName: principal.clientName ?? null,
     grantId: principal.grantId ?? null,
-    outcome: outcomeOf(code),
+    outcome,
     error: code,
     durationMs: Math.max(0, clock().getTime() - began.getTime()),
     questionBytes: question === null ? 0 : Buffer.byteLength(question),
@@ -70,7 +81,17 @@ async function recordCall(
     questionDigest: question === null ? null : digest(question),
     answerDigest: trace.answer === undefined ? null : digest(trace.answer),
     requestId: principal.requestId,
-  })
+  }
+  await insertActivity(db, row, outcome === 'refused' ? [] : usesOf(trace))
+}
+
+/** Of every operation that leaves activity of this kind, and of the tools that call one: mcp/tools.test.ts. */
+const QUESTION_SCOPE: Scope = 'data:read'
+
+function usesOf({ source, sources = [] }: Trace): Use[] {
+  const asked = source ? [source] : sources
+  if (asked.length === 0) return [{ scope: QUESTION_SCOPE, sourceId: '' }]
+  return asked.map(({ id }) => ({ scope: QUESTION_SCOPE, sourceId: id }))
 }
 
 const errorCode = (error: unknown): ErrorCode => (error instanceof ServiceError ? error.code : 'UNEXPECTED')

@@ -19,8 +19,8 @@ export const reportToolCall =
         ? null
         : keyedHash(dataKeys.keyFor('activity-digest'), `${member.orgId}\n${sha256}`).slice(0, 32)
     const at = new Date(clock().getTime() - duration_ms)
-    await insertActivity(db, {
-      type: 'function',
+    const row = {
+      type: 'function' as const,
       orgId: member.orgId,
       id: makeId('act', at.getTime()),
       at,
@@ -28,7 +28,7 @@ export const reportToolCall =
       sourceId: null,
       userId: member.userId,
       userName: member.userName,
-      entryPoint: 'mcp',
+      entryPoint: 'mcp' as const,
       clientId: member.clientId ?? null,
       clientName: member.clientName ?? null,
       grantId: member.grantId ?? null,
@@ -41,6 +41,13 @@ export const reportToolCall =
       questionDigest: digest(seen.question_sha256),
       answerDigest: digest(seen.answer_sha256),
       requestId: member.requestId,
-    })
+    }
+    // At most what it was called with: a report gives no right, and keeps none.
+    const used = outcome === 'refused' ? [] : seen.scopes.filter((scope) => member.scopes?.includes(scope))
+    await insertActivity(
+      db,
+      row,
+      used.map((scope) => ({ scope, sourceId: '' })),
+    )
     return {}
   }

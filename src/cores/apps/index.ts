@@ -1,4 +1,5 @@
 /** What the apps core exports. */
+export { countApps } from './count-apps.ts'
 export { createApp } from './create-app.ts'
 export { narrowAppMemberAgain } from './narrow-again.ts'
 export { requireAppReader, requireAppWriter, requireOwnApp, requireSourceReader } from './app-access.ts'

@@ -36,5 +36,10 @@ export { startPasswordSession, type PasswordDeps } from './sign-in-with-password
 export type { SignInProvider } from './sign-in-provider.ts'
 export { consumeSignInAttempt, saveSignInAttempt } from './sign-in-attempts.ts'
 export { signInWithProvider } from './sign-in-with-provider.ts'
-export { validateToken, type TokenValidation, type ValidationDeps } from './validate-token.ts'
+export {
+  findTokenRights,
+  validateToken,
+  type TokenValidation,
+  type ValidationDeps,
+} from './validate-token.ts'
 export { sweepSignIns } from './sweep-sign-ins.ts'

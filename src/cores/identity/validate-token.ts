@@ -505,8 +505,17 @@ const tokenById = preparedQuery((db) =>
 /** A secret that opened nothing a moment ago is not looked for again: none that does is ever found out by asking for it. */
 const unknownSecrets = refusedCredentials()
 
+/** What an API token opens at this moment, by its id; refused where it has ended. */
+export async function findTokenRights(
+  deps: Pick<ValidationDeps, 'db' | 'clock' | 'keyEpoch'>,
+  { orgId, tokenId }: { readonly orgId: string; readonly tokenId: string },
+) {
+  const { row, role, user } = await liveToken(deps, tokenById, { orgId, tokenId, keyEpoch: deps.keyEpoch })
+  return { user, role, scopes: scopesOf(row), audiences: row.audiences, carriesAppRoles: row.carriesAppRoles }
+}
+
 async function liveToken(
-  { db, clock }: ValidationDeps,
+  { db, clock }: Pick<ValidationDeps, 'db' | 'clock'>,
   query: typeof tokenBySecret,
   which: Record<string, string | number>,
 ) {

@@ -33,6 +33,8 @@ export async function insertStandingGrant(
       scopeEdition: SCOPE_EDITION,
       createdAt: now,
       ...given,
+      // Also of one that takes another's place: what that used was counted under its own id.
+      usesSince: now,
       id: makeId('grt', now.getTime()),
       orgId: agent.orgId,
       userId: agent.userId,

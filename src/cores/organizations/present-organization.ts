@@ -30,6 +30,8 @@ export const presentOrganization = (
   admins_may_invite: row.adminsMayInvite,
   timezone: row.timezone,
   support_access_enabled: row.supportAccessEnabled,
+  narrow_unused_after_days: row.narrowUnusedAfterDays,
+  end_unused_after_days: row.endUnusedAfterDays,
   created_at: row.createdAt.toISOString(),
 })
 

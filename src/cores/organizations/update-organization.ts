@@ -24,7 +24,15 @@ export const updateOrganization: Verb<'updateOrganization'> = write(
   },
   async (
     { tx, clock, member, orgId, audit },
-    { name, agents_enabled, registered_clients, admins_may_invite, timezone, support_access_enabled },
+    {
+      name,
+      agents_enabled,
+      registered_clients,
+      admins_may_invite,
+      timezone,
+      support_access_enabled,
+      ...unused
+    },
   ) => {
     if (admins_may_invite !== undefined)
       requireRole(member, 'owner', 'Only an owner may allow admins to invite')
@@ -40,6 +48,8 @@ export const updateOrganization: Verb<'updateOrganization'> = write(
       adminsMayInvite: admins_may_invite ?? before.adminsMayInvite,
       timezone: timezone ?? before.timezone,
       supportAccessEnabled: support_access_enabled ?? before.supportAccessEnabled,
+      narrowUnusedAfterDays: valueOr(unused.narrow_unused_after_days, before.narrowUnusedAfterDays),
+      endUnusedAfterDays: valueOr(unused.end_unused_after_days, before.endUnusedAfterDays),
     }
     await tx.update(organizations).set(after).where(eq(organizations.id, orgId))
     if (withoutMore(before, after))
@@ -59,6 +69,10 @@ export const updateOrganization: Verb<'updateOrganization'> = write(
       after.registeredClients !== before.registeredClients &&
         `registered clients: ${after.registeredClients}`,
       after.timezone !== before.timezone && `time zone: ${before.timezone} → ${after.timezone}`,
+      after.narrowUnusedAfterDays !== before.narrowUnusedAfterDays &&
+        `agents lose what they do not use: ${inDays(after.narrowUnusedAfterDays)}`,
+      after.endUnusedAfterDays !== before.endUnusedAfterDays &&
+        `agents that are not used end: ${inDays(after.endUnusedAfterDays)}`,
     ].filter((change) => change !== false)
     if (changes.length > 0) await audit('organization.updated', changes.join('; '))
     const [row] = await tx
@@ -69,6 +83,12 @@ export const updateOrganization: Verb<'updateOrganization'> = write(
     return presentOrganization(org, member.role, { domains: await listDomains(tx, orgId), providerUse })
   },
 )
+
+/** Null is a value: never. */
+const valueOr = <Value>(given: Value | undefined, before: Value): Value =>
+  given === undefined ? before : given
+
+const inDays = (days: number | null): string => (days === null ? 'never' : `after ${days} days`)
 
 /** Digests are computed in the database, whose list of zones may be older than ours. */
 async function requireKnownTimezone(tx: Transaction, timezone: string): Promise<void> {

@@ -7,6 +7,7 @@ import { atLeast, GRANTABLE_ROLES, orAbove, type Role } from '../../contracts/ro
 import { preparedQuery } from '../prepared-query.ts'
 import type { MemberPrincipal } from '../principal.ts'
 import { sourceIdOf, type SourceRow } from '../databases/index.ts'
+import type { SourceBarrier } from '../../contracts/access-reasons.ts'
 import type { QuestionCounts } from './question-limits.ts'
 
 export type AskableSource = { readonly source: SourceRow; readonly counts: QuestionCounts | null }
@@ -24,7 +25,8 @@ export async function findAskable(
   const [found] = id.startsWith('db_')
     ? await askableByName(db).execute({ orgId, name: id.slice(3) })
     : await askableById(db).execute({ orgId, id })
-  if (!found?.source.enabled || !found.source.exposed || !isGranted(principal, found.source)) throw notFound()
+  if (!found || barriersOf(principal, found.source).some((barrier) => barrier !== 'minimum_role'))
+    throw notFound()
   return found
 }
 
@@ -45,11 +47,21 @@ const askableById = preparedQuery((db) =>
     .prepare('askable_by_id'),
 )
 
-const isGranted = ({ sources }: MemberPrincipal, { id }: SourceRow): boolean =>
-  sources === null || sources.includes(id)
+/** What keeps a principal from asking a source. Only the last is told: with the others it does not exist. */
+export function barriersOf(
+  { role, sources }: Pick<MemberPrincipal, 'role' | 'sources'>,
+  { id, enabled, exposed, minimumRole }: Pick<SourceRow, 'id' | 'enabled' | 'exposed' | 'minimumRole'>,
+): SourceBarrier[] {
+  const barriers: SourceBarrier[] = []
+  if (!enabled) barriers.push('off')
+  if (!exposed) barriers.push('not_exposed')
+  if (sources !== null && !sources.includes(id)) barriers.push('not_granted')
+  if (!atLeast(role, minimumRole)) barriers.push('minimum_role')
+  return barriers
+}
 
 export function requireMinimumRole(principal: MemberPrincipal, row: SourceRow): void {
-  if (atLeast(principal.role, row.minimumRole)) return
+  if (!barriersOf(principal, row).includes('minimum_role')) return
   throw new ServiceError('FORBIDDEN', `This data source requires the role ${orAbove(row.minimumRole)}`, {
     hint: 'Ask an owner or admin of the organization.',
   })
@@ -91,14 +103,22 @@ export async function listAskable(
   return { sources: [...new Set(requested)].filter((row) => row !== undefined), counts }
 }
 
+/** As `rowAccessOf` reads it of the row: by whom each of its rows is seen. */
+const LIMITS_ROWS = sql<boolean>`${dataSources.configuration} ->> 'access_column' is not null`
+
 /** What a person can choose from on the consent page. At most 100 are exposed, so there is one page. */
 export async function listGrantableSources(
   db: Handle,
   orgId: string,
   role: Role,
-): Promise<readonly { id: string; name: string; title: string }[]> {
+): Promise<readonly { id: string; name: string; title: string; limitsRows: boolean }[]> {
   return db
-    .select({ id: dataSources.id, name: dataSources.name, title: dataSources.title })
+    .select({
+      id: dataSources.id,
+      name: dataSources.name,
+      title: dataSources.title,
+      limitsRows: LIMITS_ROWS,
+    })
     .from(dataSources)
     .where(isAskable(orgId, role))
     .orderBy(asc(dataSources.name))

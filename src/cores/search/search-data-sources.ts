@@ -43,6 +43,8 @@ export const searchDataSources =
       const room = ANSWER_MAX_BYTES - Buffer.byteLength(JSON.stringify({ ...mark, ...missing }))
       const result = truncateAnswer(hits, room)
       const answer = { ...result, ...mark, ...missing }
+      // Those that were named would be missed; of all others, those that something was found in.
+      trace.sources = sources ? askable : [...new Set(hits.flatMap((hit) => sourceOf(hit) ?? []))]
       trace.hits = result.count
       trace.answer = JSON.stringify(answer)
       return answer

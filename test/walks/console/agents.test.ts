@@ -1,7 +1,7 @@
 /** The pages of connected agents, their clients, and machine agents: who sees which, narrowing, and ending them. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { eq } from '../../../db/drizzle.ts'
-import { activity, machineAgents, platformAccessGrants } from '../../../db/schema.ts'
+import { activity, grantUses, machineAgents, platformAccessGrants } from '../../../db/schema.ts'
 import { showGrant } from '../../../src/contracts/grants.ts'
 import { makeId } from '../../../src/contracts/ids.ts'
 import { listMachineAgents, showMachineAgent } from '../../../src/contracts/machine-agents.ts'
@@ -84,11 +84,13 @@ describe('connected agents', () => {
     }
     expect((await viewer.open(`/console/agents/${other}`)).status).toBe(404)
     expect((await viewer.open('/console/agents/grt_unknown')).status).toBe(404)
-    const mine = await admin.open('/console/agents')
-    expect(mine.rows).toEqual([])
-    const all = await mine.form('Filter').with({ all: 'true' }).submit()
+    // With none of their own, admins see those of all.
+    const all = await admin.open('/console/agents')
     expect(all.rows).toHaveLength(2)
     expect(all.row('assistant.example')).toMatch(/^assistant\.example \(“Assistant”\) verified host/)
+    expect(all.row('assistant.example')).toContain('Query data, Read apps, Decide proposals | All |')
+    const mine = await all.form('Filter').with({ all: 'false' }).submit()
+    expect(mine.rows).toEqual([])
     const one = await all.form('Filter').with({ client_id: desk.clientId }).submit()
     expect(one.rows).toHaveLength(1)
     expect((await admin.open('/console/agents?client_id=nobody')).text).toContain('No agents of this client')
@@ -151,6 +153,16 @@ describe('one agent', () => {
     expect(page.text).not.toContain('of another')
     expect(page.html).toContain(`/console/activity?agent=${id}`)
     expect(page.html).toContain(`href="/console/activity?type=function&amp;agent=${id}&amp;outcome=refused"`)
+    const today = now.toISOString().slice(0, 10)
+    const itsDay = await viewer.open(`/console/agents/${id}/day?day=${today}`)
+    expect(itsDay.text).toMatch(/1 call.*Called whoami 1 time/s)
+    expect((await viewer.open(`/console/agents/${id}/day?day=2020-01-01`)).text).toContain(
+      'No calls on this day',
+    )
+    const colleague = await openConsole(system, await makeMember(system, org, 'developer'))
+    const unknown = `/console/agents/grt_${'0'.repeat(25)}/day`
+    const words = async (path: string) => (await colleague.open(path)).text.replace(/req_\w+/, '')
+    expect(await words(`/console/agents/${id}/day`)).toBe(await words(unknown))
     expect((await admin.open(`/console/agents/${id}`)).text).toContain(
       `Acts for ${people.viewer.name} in ${org.name}.`,
     )
@@ -192,6 +204,36 @@ describe('one agent', () => {
     const gone = await saved.form('Disconnect agent').submit()
     expect(gone.path).toBe(path)
     expect(gone.text).toContain('This agent has no access any more')
+  })
+
+  test('what it does not use is taken by one click', async () => {
+    const { org, people, viewer, stored } = await scene()
+    const source = { enabled: true, exposed: true }
+    const handbook = await insertSource(system, org, { name: 'handbook', title: 'Handbook', ...source })
+    await insertSource(system, org, { name: 'prices', title: 'Prices', ...source })
+    const now = system.clock.now().getTime()
+    const at = (daysAgo: number) => new Date(now - daysAgo * 86_400_000)
+    const id = await insertGrant(org, people.viewer, { createdAt: at(40), usesSince: at(40) })
+    const path = `/console/agents/${id}`
+    const used = { orgId: org.id, grantId: id, calls: 7 }
+    await system.db.insert(grantUses).values([
+      { ...used, scope: 'data:read', sourceId: handbook.id, lastUsedAt: at(1) },
+      { ...used, scope: 'maintenance:read', sourceId: '', lastUsedAt: at(31) },
+    ])
+    const page = await viewer.open(path)
+    expect(page.notices.join()).toMatch(
+      /not been used for 30 days.*Read apps.*Approve.*1 data source: Prices/,
+    )
+    expect(page.text).toContain('7 calls, last')
+    const narrowed = await page.form('Narrow to what it used').submit()
+    expect([narrowed.path, narrowed.notices[0]]).toEqual([path, 'Narrowed to what it used.'])
+    expect(narrowed.offers('Narrow to what it used')).toBe(false)
+    expect(await stored(id)).toMatchObject({
+      scopes: ['data:read'],
+      sources: [{ source_id: 'db_handbook' }],
+    })
+    const young = await insertGrant(org, people.viewer, { usesSince: at(29) })
+    expect((await viewer.open(`/console/agents/${young}`)).offers('Narrow to what it used')).toBe(false)
   })
 
   test('is limited to the data sources that are ticked', async () => {

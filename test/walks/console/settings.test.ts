@@ -350,8 +350,19 @@ describe('organizations', () => {
     expect((await details()).agents_enabled).toBe(true)
     const unregistered = await on.form('Refuse registered clients').submit()
     expect((await details()).registered_clients).toBe('refused')
-    await unregistered.form('Allow registered clients').submit()
+    const allowed = await unregistered.form('Allow registered clients').submit()
     expect((await details()).registered_clients).toBe('allowed')
+    const days = { narrow_unused_after_days: '30', end_unused_after_days: '90' }
+    const few = await allowed
+      .form('Save')
+      .with({ ...days, end_unused_after_days: '3' })
+      .submit()
+    expect([few.status, Object.keys(few.problems)]).toEqual([400, ['end_unused_after_days']])
+    const set = await few.form('Save').with(days).submit()
+    expect(await details()).toMatchObject({ narrow_unused_after_days: 30, end_unused_after_days: 90 })
+    expect((await viewer.open(SECURITY)).text).toContain('Agents lose what they have not used for 30 days.')
+    await set.form('Save').with({ narrow_unused_after_days: '', end_unused_after_days: '' }).submit()
+    expect(await details()).toMatchObject({ narrow_unused_after_days: null, end_unused_after_days: null })
   })
 })
 

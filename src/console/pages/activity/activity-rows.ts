@@ -26,7 +26,7 @@ export const callCells = (entry: Entry) => [
 ]
 
 /** Of one data source, by whom it is asked. */
-export const USAGE_COLUMNS = ['Time', 'User', 'Agent', 'Source', 'Outcome', 'Duration']
+export const USAGE_COLUMNS = ['Time', 'User', 'Agent', 'Entry point', 'Outcome', 'Duration']
 
 export const usageCells = (entry: Entry) => [
   time(entry.at),
@@ -42,7 +42,7 @@ export const entryColumns = (type: Entry['type']) => [
   type === 'data_source' ? 'Data source' : 'Function',
   'User',
   'Agent',
-  'Source',
+  'Entry point',
   'Outcome',
   'Duration',
   'Size',

@@ -81,7 +81,7 @@ async function showActivity(c: PageContext) {
           ${type === 'data_source' && sourceFilter(filters.source, sources)}
           ${people && filterSelect({ name: 'person', label: 'User', value: filters.person, all: 'All users', options: memberOptions(people.members), missing: 'Former member' })}
           ${filterSelect({ name: 'agent', label: 'Agent', value: filters.agent, all: 'All agents', options: ((offered ?? summary).agents ?? []).map(agentOption), missing: 'Another agent' })}
-          ${filterSelect({ name: 'via', label: 'Source', value: filters.via, all: 'All sources', options: ACTIVITY_SOURCES.map((value) => ({ value, label: value })) })}
+          ${filterSelect({ name: 'via', label: 'Entry point', value: filters.via, all: 'All entry points', options: ACTIVITY_SOURCES.map((value) => ({ value, label: value })) })}
           ${filterSelect({ name: 'outcome', label: 'Outcome', value: outcome, all: 'All outcomes', options: ACTIVITY_OUTCOMES.map((value) => ({ value, label: value })) })}
           ${dayFilters(filters)}`,
         caption: `${noun}, newest first`,

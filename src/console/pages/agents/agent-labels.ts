@@ -51,4 +51,5 @@ export const END_LABELS: Record<GrantEndReason, string> = {
   client_forbidden: 'An admin no longer allows its client for the identity provider',
   unlinked: 'Its user was unlinked from the identity provider',
   agent_removed: 'The machine agent was removed',
+  unused: 'Nobody used it, and the organization disconnects such agents',
 }

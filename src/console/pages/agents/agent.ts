@@ -6,7 +6,7 @@ import { listAskableDataSources } from '../../../contracts/data-sources.ts'
 import { ServiceError } from '../../../contracts/errors.ts'
 import { narrowGrant, revokeGrant, showGrant } from '../../../contracts/grants.ts'
 import { ScopeName } from '../../../contracts/fields.ts'
-import { CONNECTOR_SECONDS, EXPOSED_MAX } from '../../../contracts/limits.ts'
+import { CONNECTOR_SECONDS, EXPOSED_MAX, UNUSED_DAYS } from '../../../contracts/limits.ts'
 import type { Scope } from '../../../contracts/scopes.ts'
 import { card, linkButton, notice } from '../../../pages/parts.ts'
 import { confirmDialog, returnPath, text, texts } from '../../forms.ts'
@@ -19,8 +19,9 @@ import { activityCharts, chartDays, withEmptyDays } from '../activity/activity-c
 import { ACTIVITY_PATH, CALL_COLUMNS, callCells } from '../activity/activity-rows.ts'
 import { endAccessLink } from '../receipts/end-access-link.ts'
 import { agentPath, AGENTS_PATH, agentsOffNotice, disconnectText, END_LABELS } from './agent-labels.ts'
+import { agentDayPath } from './agent-day.ts'
 import { clientLabel, clientOf, clientSummary } from './client-labels.ts'
-import { permissionsCard, sourcesCard } from './grant-cards.ts'
+import { permissionsCard, sourcesCard, unusedNotice } from './grant-cards.ts'
 import { canQueryData } from './grant-sources.ts'
 import { machineAgentPath } from './machine-agent-labels.ts'
 
@@ -34,6 +35,7 @@ export const agentRoutes = () =>
   createRoutes()
     .get(`/agents/${ID}`, showAgent)
     .post(`/agents/${ID}/narrow`, narrow)
+    .post(`/agents/${ID}/narrow-to-used`, narrowToUsed)
     .post(`/agents/${ID}/sources`, limitSources)
     .post(`/agents/${ID}/disconnect`, disconnect)
 
@@ -59,13 +61,14 @@ async function showAgent(c: PageContext) {
     title: clientLabel(clientOf(grant)),
     lead: leadOf(c, grant, isMine),
     actions: grant.ended === null && disconnectDialog(c, grant, isMine),
-    body: html`${stateNotice(c, grant)}
+    body: html`${stateNotice(c, grant)} ${unusedNotice(c, grant)}
       <div class="split">
         <div class="split-main">
+          ${permissionsCard(c, grant)} ${sourcesCard(c, grant, isMine, data_sources)}
           ${activityCharts('Calls', withEmptyDays(days, summary.days)) ?? noCalls(grant)}
           ${last.activity.length > 0 && lastCalls(grant, last.activity)}
         </div>
-        <div class="split-side">${accessCard(grant)} ${permissionsCard(c, grant)} ${sourcesCard(c, grant, isMine, data_sources)}</div>
+        <div class="split-side">${accessCard(grant)}</div>
       </div>`,
   })
 }
@@ -134,7 +137,7 @@ const accessCard = (grant: Grant) =>
   )
 
 const disconnectDialog = (c: PageContext, grant: Grant, isMine: boolean) =>
-  html`${linkButton(`${ACTIVITY_PATH}?agent=${grant.id}`, 'Activity', 'quiet')}
+  html`${linkButton(agentDayPath(grant.id, grant.last_used_at?.slice(0, 10)), 'Its day', 'quiet')} ${linkButton(`${ACTIVITY_PATH}?agent=${grant.id}`, 'Activity', 'quiet')}
   ${sessionOf(c).support === undefined && endAccessLink('agent', grant.id)}
   ${confirmDialog(c, {
     id: 'disconnect',
@@ -162,6 +165,11 @@ function narrow(c: PageContext) {
     await sessionOf(c).call(narrowGrant, { grant_id: idOf(c), scopes: left })
   })
 }
+
+const narrowToUsed = (c: PageContext) =>
+  actAndReturn(c, backOf(c), 'Narrowed to what it used.', () =>
+    sessionOf(c).call(narrowGrant, { grant_id: idOf(c), used_within_days: UNUSED_DAYS }),
+  )
 
 async function limitSources(c: PageContext) {
   const [which, left] = [text(c.get('form'), 'which'), texts(c.get('form'), 'sources')]

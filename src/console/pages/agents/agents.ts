@@ -3,6 +3,7 @@ import { html } from 'hono/html'
 import type * as z from 'zod'
 import { listGrants, listOauthClients, type Grant as GrantShape } from '../../../contracts/grants.ts'
 import { PAGE_MAX } from '../../../contracts/limits.ts'
+import { SCOPE_LABELS } from '../../../contracts/scopes.ts'
 import { linkButton } from '../../../pages/parts.ts'
 import { confirmDialog } from '../../forms.ts'
 import { listOf } from '../../list-of.ts'
@@ -11,6 +12,7 @@ import { day, emptyState, ownerFilter, time, listCard } from '../../components.t
 import { createRoutes, hasRole, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { agentPath, AGENTS_PATH, agentsOffNotice, disconnectText, viaBadge } from './agent-labels.ts'
 import { clientLabel, clientOf, verifiedBadge } from './client-labels.ts'
+import { canQueryData } from './grant-sources.ts'
 
 const GRANTS = listOf(listGrants, { client_id: { label: 'Client', all: 'All clients' } })
 
@@ -22,11 +24,11 @@ async function showAgents(c: PageContext) {
   const organization = organizationOf(c)
   const session = sessionOf(c)
   const isAdmin = hasRole(session, 'admin')
-  const isAll = isAdmin && c.req.query('all') === 'true'
-  const [listed, clients] = await Promise.all([
-    GRANTS.call(c, { all: isAll ? 'true' : 'false' }),
+  const [chosen, clients] = await Promise.all([
+    listChosen(c, isAdmin),
     isAdmin ? session.call(listOauthClients, { limit: PAGE_MAX }) : undefined,
   ])
+  const { isAll, listed } = chosen
   const parts = GRANTS.parts(c, listed, { client_id: clientOptions(c, clients?.oauth_clients ?? []) })
   return page(c, {
     title: 'Connected agents',
@@ -39,12 +41,29 @@ async function showAgents(c: PageContext) {
         ...parts,
         filters: clients && html`${ownerFilter(isAll, 'agents')} ${parts.filters}`,
         caption: 'Connected agents, newest first',
-        columns: ['Agent', ...(isAll ? ['User'] : []), 'Permissions', 'Last used', 'Expires', '(Actions)'],
+        columns: [
+          'Agent',
+          ...(isAll ? ['User'] : []),
+          'Permissions',
+          'Data sources',
+          'Last used',
+          'Expires',
+          '(Actions)',
+        ],
         rows: listed.grants.map((grant) => grantRow(c, grant, isAll)),
         empty: emptyList(isAll, GRANTS.isFiltered(c)),
       })}
     `,
   })
+}
+
+/** Whoever administers and has connected none themselves comes for those of the others. */
+async function listChosen(c: PageContext, isAdmin: boolean) {
+  const isAll = isAdmin && c.req.query('all') === 'true'
+  const listed = await GRANTS.call(c, { all: isAll ? 'true' : 'false' })
+  const isUnasked = isAdmin && c.req.query('all') === undefined && !GRANTS.isFiltered(c)
+  if (!isUnasked || listed.grants.length > 0) return { isAll, listed }
+  return { isAll: true, listed: await GRANTS.call(c, { all: 'true' }) }
 }
 
 const clientOptions = (c: PageContext, known: z.output<typeof listOauthClients.output>['oauth_clients']) =>
@@ -65,6 +84,16 @@ const emptyList = (isAll: boolean, isFiltered: boolean) =>
         linkButton('/console/connect', 'Connect an assistant'),
       )
 
+const permissionsOf = ({ scopes }: Grant): string => scopes.map((scope) => SCOPE_LABELS[scope]).join(', ')
+
+function sourcesOf(grant: Grant) {
+  const { sources } = grant
+  if (!canQueryData(grant) || sources?.length === 0) return html`<span class="note">None</span>`
+  if (sources === null) return 'All'
+  const names = sources.map(({ name }) => name).join(', ')
+  return html`<span title="${names}">${names}</span>`
+}
+
 function grantRow(c: PageContext, grant: Grant, isAll: boolean) {
   const called = clientLabel(clientOf(grant))
   const isMine = grant.user.id === sessionOf(c).me.user.id
@@ -77,7 +106,8 @@ function grantRow(c: PageContext, grant: Grant, isAll: boolean) {
             : html`<span title="${grant.user.email}">${grant.user.name}</span>`,
         ]
       : []),
-    html`<code title="${grant.scopes.join(', ')}">${grant.scopes[0]}</code>${grant.scopes.length > 1 && html` <span class="note">+${grant.scopes.length - 1}</span>`}`,
+    html`<span title="${permissionsOf(grant)}">${permissionsOf(grant)}</span>`,
+    sourcesOf(grant),
     grant.last_used_at ? time(grant.last_used_at) : html`<span class="note">Never</span>`,
     day(grant.expires_at),
     html`<div class="row-actions">${confirmDialog(c, {

@@ -25,7 +25,7 @@ import { rotate, rotateDialog } from '../../rotation.ts'
 import { ACTIVITY_PATH } from '../activity/activity-rows.ts'
 import { endAccessLink } from '../receipts/end-access-link.ts'
 import { agentPath, AGENTS_PATH, agentsOffNotice } from './agent-labels.ts'
-import { permissionsCard, sourcesCard } from './grant-cards.ts'
+import { permissionsCard, sourcesCard, unusedNotice } from './grant-cards.ts'
 import { canQueryData } from './grant-sources.ts'
 import {
   EXPIRIES,
@@ -68,7 +68,7 @@ async function showOne(c: PageContext, refused?: Refused) {
     lead: 'A machine agent: it acts without a person.',
     actions: html`${hasRole(session, 'admin') && linkButton(`${ACTIVITY_PATH}?person=${agent.user_id}`, 'Activity', 'quiet')} ${session.support === undefined && html`${endAccessLink('machine_agent', agent.id)} ${endDialogs(c, agent)}`}`,
     status: statusOf(refused?.problem),
-    body: html`${stateNotice(c, agent)}
+    body: html`${stateNotice(c, agent)} ${grant && unusedNotice(c, grant)}
       <div class="split">
         <div class="split-main">
           ${credentialsCard(c, agent, mayManage, refused?.of === KEY ? refused : undefined)}

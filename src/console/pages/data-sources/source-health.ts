@@ -5,9 +5,10 @@ import { card } from '../../../pages/parts.ts'
 import { badge, copyable, time } from '../../components.ts'
 import { plural } from '../../format.ts'
 
+/** Nothing where it was not checked: there it would stand in every row of a new organization. */
 export function healthBadge({ checked_at, problems }: SourceHealth) {
   if (problems.length > 0) return badge(plural(problems.length, 'problem'), 'bad')
-  return checked_at === null ? badge('Not checked', 'off') : badge('OK', 'on')
+  return checked_at === null ? '' : badge('OK', 'on')
 }
 
 export const healthCard = (health: SourceHealth) =>

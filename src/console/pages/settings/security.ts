@@ -1,7 +1,8 @@
-/** Organization settings > Security: turning all agents off and on, and refusing clients that register themselves. */
+/** Organization settings > Security: turning all agents off and on, refusing clients that register themselves, and what is not used. */
 import { html } from 'hono/html'
 import { updateOrganization } from '../../../contracts/organizations.ts'
-import { form, text, confirmDialog } from '../../forms.ts'
+import { formOf, submit, type Refused } from '../../fields.ts'
+import { form, formCard, statusOf, text, confirmDialog } from '../../forms.ts'
 import { actAndReturn } from '../../flash.ts'
 import { page } from '../../layout.ts'
 import { badge } from '../../components.ts'
@@ -12,15 +13,19 @@ const PATH = '/console/settings/security'
 
 export const securityRoutes = () =>
   createRoutes()
-    .get('/settings/security', showSecurity)
+    .get('/settings/security', (c) => showSecurity(c))
     .post('/settings/security/agents', switchAgents)
     .post('/settings/security/registered-clients', setRegisteredClients)
+    .post('/settings/security/unused', setUnused)
 
-function showSecurity(c: PageContext) {
+const UNUSED = formOf(updateOrganization, ['narrow_unused_after_days', 'end_unused_after_days'])
+
+function showSecurity(c: PageContext, refused?: Refused) {
   const { name, agents_enabled: isOn, registered_clients } = organizationOf(c)
   return page(c, {
     title: 'Security',
     lead: `Control which programs have access to ${name}.`,
+    status: statusOf(refused?.problem),
     body: html`${card(
       'Agents',
       html`<p class="switch-state">${isOn ? badge('On', 'on') : badge('Off', 'off')} ${isOn ? 'Assistants can connect and act for the person who approved them.' : 'Assistants have no access.'}</p>
@@ -34,7 +39,8 @@ function showSecurity(c: PageContext) {
         <p>If somebody else had access, <a href="/console/end-access">end everything made since then</a>.</p>
         ${hasRole(sessionOf(c), 'admin') ? switchForm(c, isOn) : html`<p class="note">Owners and admins can change this.</p>`}`,
     )}
-    ${card('Registered clients', registeredClients(c, registered_clients === 'allowed'))}`,
+    ${card('Registered clients', registeredClients(c, registered_clients === 'allowed'))}
+    ${unusedCard(c, refused)}`,
   })
 }
 
@@ -70,6 +76,34 @@ const registeredClients = (c: PageContext, isAllowed: boolean) =>
           )
         : html`<p class="note">Owners and admins can change this.</p>`
     }`
+
+function unusedCard(c: PageContext, refused: Refused | undefined) {
+  const organization = organizationOf(c)
+  if (hasRole(sessionOf(c), 'admin')) {
+    return formCard(c, {
+      of: UNUSED.show({ now: organization, refused }),
+      title: 'Unused agents',
+      action: `${PATH}/unused`,
+      submit: 'Save',
+    })
+  }
+  const { narrow_unused_after_days, end_unused_after_days } = organization
+  return card(
+    'Unused agents',
+    html`<ul class="plain">
+        <li>${narrow_unused_after_days === null ? 'Agents keep what they do not use.' : `Agents lose what they have not used for ${narrow_unused_after_days} days.`}</li>
+        <li>${end_unused_after_days === null ? 'Agents that are not used stay connected.' : `Agents that were not used for ${end_unused_after_days} days are disconnected.`}</li>
+      </ul>
+      <p class="note">Owners and admins can change this.</p>`,
+  )
+}
+
+const setUnused = (c: PageContext) =>
+  submit(c, UNUSED, {
+    also: { org_id: organizationOf(c).id },
+    again: showSecurity,
+    done: () => [PATH, 'Saved what becomes of unused agents.'],
+  })
 
 function setRegisteredClients(c: PageContext) {
   const isRefused = text(c.get('form'), 'registered_clients') === 'refused'

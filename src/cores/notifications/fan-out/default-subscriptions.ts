@@ -38,22 +38,27 @@ export async function createDefaultsFor(
   tx: Transaction,
   events: readonly NewEvent[],
 ): Promise<void> {
-  const reporters = new Map<string, MemberKey>()
+  const [reporters, agentPeople] = [new Map<string, MemberKey>(), new Map<string, MemberKey>()]
   const [pipelines, admins] = [new Set<string>(), new Map<string, { orgId: string; pattern: string }>()]
   for (const { orgId, type, concernsId, actorId } of events) {
     if (type === 'support.ticket.replied' && concernsId !== null && concernsId !== actorId) {
       const key = { orgId, userId: concernsId }
       reporters.set(memberKey(key), key)
     }
+    if (matches(AGENT_EVENTS, type) && concernsId !== null) {
+      const key = { orgId, userId: concernsId }
+      agentPeople.set(memberKey(key), key)
+    }
     if (type.startsWith('pipeline.run.')) pipelines.add(orgId)
     const pattern = FOR_ADMINS.find((one) => matches(one.pattern, type))?.pattern
     if (pattern !== undefined) admins.set(`${orgId} ${pattern}`, { orgId, pattern })
   }
-  const members = await directory.readMembers(tx, [...reporters.values()])
+  const members = await directory.readMembers(tx, [...reporters.values(), ...agentPeople.values()])
   const wanted = [
     ...[...reporters]
       .filter(([key]) => members.has(key))
       .map(([, reporter]) => ticketReporterDefault(reporter)),
+    ...[...agentPeople].filter(([key]) => members.has(key)).map(([, person]) => agentDefault(person)),
     ...(await Promise.all([...pipelines].map((orgId) => pipelineDefault(tx, orgId)))).flat(),
     ...(await Promise.all([...admins.values()].map((one) => adminDefaults(directory, tx, one)))).flat(),
   ]
@@ -67,6 +72,17 @@ const ticketReporterDefault = ({ orgId, userId }: MemberKey): DefaultSubscriptio
   ownOnly: true,
   pattern: 'support.ticket.replied',
   defaultKey: `ticket_reporter:${userId}`,
+})
+
+const AGENT_EVENTS = 'agent.*'
+
+/** What becomes of one's own agents, or those that one answers for: before it does, and afterwards. */
+const agentDefault = ({ orgId, userId }: MemberKey): DefaultSubscription => ({
+  orgId,
+  userId,
+  ownOnly: true,
+  pattern: AGENT_EVENTS,
+  defaultKey: `agents:${userId}`,
 })
 
 /** (b): by the channel itself, so that connecting the same one again creates no second. */
