@@ -165,6 +165,10 @@ type Dialog = {
   content: Content
   /** Whether the content has its own Cancel, beside the button that acts. */
   hasCancel?: true
+  /** Of the button that opens it: what the page is for. */
+  isMain?: true
+  /** The key that opens it, where the page has keys. */
+  key?: string
 }
 
 /**
@@ -174,12 +178,10 @@ type Dialog = {
 export const dialog = (
   id: string,
   label: Content,
-  { title, content, hasCancel }: Dialog,
+  { title, content, hasCancel, isMain, key }: Dialog,
   name?: string,
-  /** `main`: what the page is for, beside its heading. */
-  kind: 'quiet' | 'main' = 'quiet',
 ) =>
-  html`<button type="button" class="button ${kind === 'main' ? 'button-main' : 'button-quiet button-small'}" commandfor="${id}" command="show-modal" aria-haspopup="dialog" ${name && html`aria-label="${name}"`}>${label}</button>
+  html`<button type="button" class="button ${isMain ? 'button-main' : 'button-quiet button-small'}" commandfor="${id}" command="show-modal" aria-haspopup="dialog" ${name && html`aria-label="${name}"`} ${key && html`data-key="${key}"`}>${label}</button>
     <dialog id="${id}" aria-labelledby="${id}-title" class="window">
       <div class="window-head">
         <h2 id="${id}-title">${title}</h2>

@@ -88,6 +88,8 @@ type Confirmation = {
   fields?: Content
   submit: string
   kind?: 'main' | 'danger'
+  isMain?: true
+  key?: string
 }
 
 /** A button that asks before it acts. */
@@ -107,6 +109,8 @@ export const confirmDialog = (
           <div class="actions">${button(rest.submit, rest.kind ?? 'danger')} ${cancelButton(id)}</div>`,
       ),
       hasCancel: true,
+      ...(rest.isMain && { isMain: rest.isMain }),
+      ...(rest.key && { key: rest.key }),
     },
     name,
   )

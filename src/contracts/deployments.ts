@@ -2,6 +2,7 @@
 import * as z from 'zod'
 import { appAlias } from './apps.ts'
 import { DEPLOYMENT_CODES, DEPLOYMENT_STATES, type DeploymentCode } from './deployment-states.ts'
+import { field } from './field.ts'
 import { ClaimId, DisplayName, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { DEPLOYMENT_WAIT_MAX_SECONDS } from './limits.ts'
@@ -131,7 +132,16 @@ export const cancelDeployment = updating({
   name: 'cancelDeployment',
   summary: 'Cancel a deployment. A running one is asked to stop.',
   closedToSupport: true,
-  input: z.object(deploymentId),
+  input: z.object({
+    ...deploymentId,
+    only_queued: field(
+      z
+        .boolean()
+        .default(false)
+        .describe('Only while it waits: once a runner has taken it, this is refused and it goes on.'),
+      { client: 'Only while it waits; once a runner has taken it, it goes on' },
+    ),
+  }),
   output: Deployment,
   errors: ['NOT_FOUND', 'CONFLICT'],
   command: {

@@ -101,7 +101,7 @@ export const replyToTicket = creating({
   summary: 'Reply to a ticket, or add an internal note.',
   input: z.object({
     ...ticketId,
-    body: field(Text, { label: 'Message', rows: 5 }),
+    body: field(Text, { label: 'Message', rows: 5, hint: 'Markdown: lists, code, emphasis and links.' }),
     internal: z.boolean().default(false),
   }),
   output: Reply,

@@ -311,6 +311,7 @@ describe.skipIf(findChromium() === undefined)(
       await page.goto(`${base}/console/apps/${alias}/proposals/${proposalId}`)
       await page.getByText('Take codes in lowercase').first().waitFor()
       await page.getByRole('button', { name: 'Approve', exact: true }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Approve', exact: true }).click()
       // Not there before: who may approve is on the page as well.
       await page.getByText(`Approved by ${reviewer.name}`).waitFor()
       await context.close()

@@ -72,6 +72,36 @@ describe.skipIf(findChromium() === undefined)(
       await context.close()
     })
 
+    test('a proposal is reviewed by keys, and no key decides', async () => {
+      const { context, page } = await open({ viewport: { width: 1280, height: 860 } })
+      const url = base + pagesOf(served).proposal
+      await page.goto(url)
+      await page.getByText('next change').waitFor()
+      const focused = () =>
+        page.evaluate(() => document.activeElement!.id || document.activeElement!.textContent.trim())
+      await page.keyboard.press('j')
+      expect(await focused()).toBe('hunk-0-0')
+      await page.keyboard.press('k')
+      expect(await focused()).toBe('hunk-0-0')
+      await page.keyboard.press('d')
+      expect(await focused()).toBe('Deny')
+      await page.keyboard.press('a')
+      await page.getByRole('dialog').waitFor()
+      // In a dialog, and in a field, a letter is a letter.
+      await page.keyboard.press('d')
+      expect(await page.getByRole('dialog').isVisible()).toBe(true)
+      await page.keyboard.press('Escape')
+      await page.getByLabel('Note').last().fill('add jkd')
+      expect(await page.getByRole('dialog').count()).toBe(0)
+      await page.getByRole('button', { name: 'Turn keys off' }).click()
+      await page.reload()
+      await page.getByRole('button', { name: 'Turn keys on' }).waitFor()
+      await page.keyboard.press('a')
+      expect(await page.getByRole('dialog').count()).toBe(0)
+      expect(await page.getByText('Needs review').isVisible()).toBe(true)
+      await context.close()
+    })
+
     test('a proposal is printed without buttons and with whole lines, and approved', async () => {
       const { context, page } = await open({ viewport: { width: 800, height: 860 } })
       await page.goto(base + pagesOf(served).proposal)
@@ -86,7 +116,12 @@ describe.skipIf(findChromium() === undefined)(
       expect(isCut).toBe(false)
       await page.emulateMedia({ media: 'screen' })
       await page.getByRole('button', { name: 'Approve' }).click()
+      const asked = page.getByRole('dialog')
+      expect(await asked.innerText()).toMatch(/Approve and deploy to Shop\?[^]*becomes the head of Shop/)
+      await asked.getByRole('button', { name: 'Approve' }).click()
       await page.getByText('Approved by Grace Hopper').waitFor()
+      await page.getByRole('button', { name: 'Cancel deployment' }).click()
+      await page.getByText('Canceled. The approval stands.').waitFor()
       await context.close()
     })
   },

@@ -9,7 +9,7 @@ import { followDeployment } from './follow-deployment.ts'
 
 export const cancelDeployment: Verb<'cancelDeployment', WithDirectory> = write(
   { by: 'principal', audit: 'deployment.cancelled' },
-  async ({ tx, clock, principal, directory, audit }, { alias, deployment_id }) => {
+  async ({ tx, clock, principal, directory, audit }, { alias, deployment_id, only_queued }) => {
     const app = await requireAppWriter(directory, tx, principal, alias)
     const deployment = await lockDeployment(tx, app, deployment_id)
     if (deployment.state === 'cancelled' || deployment.cancelRequestedAt !== null) {
@@ -17,6 +17,9 @@ export const cancelDeployment: Verb<'cancelDeployment', WithDirectory> = write(
     }
     if (deployment.state !== 'queued' && deployment.state !== 'running') {
       throw new ServiceError('CONFLICT', 'This deployment has ended')
+    }
+    if (only_queued && deployment.state === 'running') {
+      throw new ServiceError('CONFLICT', 'A runner has taken this deployment')
     }
     const now = clock()
     const [cancelled] = await tx

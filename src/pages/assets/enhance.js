@@ -206,6 +206,44 @@ if (search) {
   search.addEventListener('click', ({ target }) => target === search && search.close())
 }
 
+// A review by keys: from change to change, and to the decision. No key decides: it opens the dialog, or goes to the button.
+const keys = document.querySelector('[data-keys]')
+if (keys) {
+  const [turn, hunks] = [keys.lastElementChild, [...document.querySelectorAll('[data-hunk]')]]
+  let isOn
+  const set = (value) => {
+    isOn = value
+    turn.textContent = value ? 'Turn keys off' : 'Turn keys on'
+  }
+  // A browser may refuse to remember anything.
+  const remembered = (value) => {
+    try {
+      if (value) localStorage.setItem('keys', value)
+      return localStorage.getItem('keys')
+    } catch {
+      return null
+    }
+  }
+  set(remembered() !== 'off')
+  keys.hidden = false
+  turn.addEventListener('click', () => {
+    set(!isOn)
+    remembered(isOn ? 'on' : 'off')
+  })
+  document.addEventListener('keydown', ({ key, target, ctrlKey, metaKey, altKey }) => {
+    if (!isOn || ctrlKey || metaKey || altKey || document.querySelector('dialog[open]')) return
+    if (!'jkad'.includes(key) || target.closest('input, textarea, select')) return
+    const step = { j: 1, k: -1 }[key]
+    const at = hunks.indexOf(document.activeElement.closest('[data-hunk]'))
+    const next = step
+      ? hunks[at < 0 ? 0 : Math.min(Math.max(at + step, 0), hunks.length - 1)]
+      : document.querySelector(`[data-key=${key}]`)
+    if (key === 'a') next?.click()
+    else next?.focus()
+    next?.scrollIntoView({ block: step ? 'start' : 'nearest' })
+  })
+}
+
 // Output that is still being written: read on from where the page ends, and show the page anew when it has ended.
 for (const output of document.querySelectorAll('pre[data-live]')) {
   const lost = document.createElement('p')

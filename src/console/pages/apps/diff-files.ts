@@ -3,6 +3,7 @@ import { html } from 'hono/html'
 import type { Content } from '../../../pages/parts.ts'
 import { badge } from '../../components.ts'
 import { plural } from '../../format.ts'
+import { hunksOf, type Hunk } from './hunks.ts'
 import { readDiffLines, splitDiff, type DiffLine } from './read-diff.ts'
 import { sourcePath } from './source-paths.ts'
 import { codeFrame, visibleText } from './source-text.ts'
@@ -28,6 +29,8 @@ type Diff = {
   readonly rest: Content
   /** What a reviewer should look at in a line of the new file, in words. */
   readonly notes?: (path: string, line: number) => readonly string[]
+  /** What explains a hunk, shown beside it. With it a review goes from hunk to hunk. */
+  readonly beside?: (path: string, hunk: Hunk) => Content
 }
 
 /** Of a line of the new file, for links within the page. */
@@ -48,19 +51,38 @@ export function diffFiles(shown: Diff) {
 function fileChanges(shown: Diff, file: ChangedFile, lines: readonly DiffLine[], at: number) {
   const { path, change, added_lines, removed_lines } = file
   const { alias, revision } = shown
-  const marks = wordMarks(lines)
   return html`<section class="card card-list diff-file" aria-labelledby="file-${at}">
     <h2 id="file-${at}">${change === 'removed' ? visibleText(path) : html`<a href="${sourcePath(alias, { revision, path })}">${visibleText(path)}</a>`}</h2>
     <p class="note">${badge(CHANGES[change], change === 'removed' ? 'bad' : change === 'added' ? 'on' : 'off')}
       ${plural(added_lines, 'line')} added, ${removed_lines} removed</p>
-    ${
-      lines.length > 0 &&
-      codeFrame(
-        `Changes in ${path}`,
-        html`<table class="code-lines ${shown.notes && 'code-wrapped'}" role="presentation"><tbody>${lines.map((line) => diffLine(shown, path, line, marks, at))}</tbody></table>`,
-      )
-    }
+    ${lines.length > 0 && (shown.beside ? fileHunks(shown, shown.beside, path, lines, at) : linesFrame(shown, path, lines, wordMarks(lines), at))}
   </section>`
+}
+
+const linesFrame = (shown: Diff, path: string, lines: readonly DiffLine[], marks: WordMarks, at: number) =>
+  codeFrame(
+    `Changes in ${path}`,
+    html`<table class="code-lines ${shown.notes && 'code-wrapped'}" role="presentation"><tbody>${lines.map((line) => diffLine(shown, path, line, marks, at))}</tbody></table>`,
+  )
+
+/** Each can be gone to by itself, and has what explains it at its side. */
+const fileHunks = (
+  shown: Diff,
+  beside: NonNullable<Diff['beside']>,
+  path: string,
+  lines: readonly DiffLine[],
+  at: number,
+) => {
+  const marks = wordMarks(lines)
+  const hunks = hunksOf(lines)
+  return hunks.map((hunk, number) => {
+    const explained = beside(path, hunk)
+    const name = hunks.length === 1 ? path : `${path}, ${number + 1} of ${hunks.length}`
+    return html`<div class="hunk ${explained && 'hunk-explained'}" id="hunk-${at}-${number}" data-hunk tabindex="-1" role="group" aria-label="Change in ${name}">
+      ${linesFrame(shown, name, hunk.lines, marks, at)}
+      ${explained && html`<div class="hunk-evidence">${explained}</div>`}
+    </div>`
+  })
 }
 
 const SIGNS = { added: '+', removed: '−', same: ' ', place: '', note: '' } as const

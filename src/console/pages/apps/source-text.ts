@@ -8,10 +8,10 @@ const SEPARATING = new RegExp(`(${INVISIBLE.source})`, 'u')
 /** Of one line: longer ones are not written by people, and not proposed by agents. */
 const LINE_MAX = 2_000
 
-export function visibleText(line: string): Content {
-  const shown = line.length > LINE_MAX ? line.slice(0, LINE_MAX).toWellFormed() : line
+export function visibleText(line: string, most = LINE_MAX): Content {
+  const shown = line.length > most ? line.slice(0, most).toWellFormed() : line
   const parts = shown.split(SEPARATING).map((part, at) => (at % 2 === 0 ? part : invisible(part)))
-  return html`${parts}${line.length > LINE_MAX && html` <span class="note">… ${line.length - LINE_MAX} more characters</span>`}`
+  return html`${parts}${line.length > most && html` <span class="note">… ${line.length - most} more characters</span>`}`
 }
 
 /** The same as plain text, for titles. */

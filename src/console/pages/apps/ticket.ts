@@ -15,6 +15,7 @@ import { formOf, submit, type Refused } from '../../fields.ts'
 import { form, statusOf, text, formCard } from '../../forms.ts'
 import { actAndReturn } from '../../flash.ts'
 import { page } from '../../layout.ts'
+import { markdown } from '../../markdown.ts'
 import { badge, initials, time } from '../../components.ts'
 import { createRoutes, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { STATUS_LABELS, statusBadge, ticketPath } from './app-labels.ts'
@@ -89,7 +90,7 @@ const message = (name: string, at: string, body: string, internal = false) =>
       <span class="avatar" aria-hidden="true">${initials(name)}</span>
       <strong>${name}</strong> <span class="note">${time(at)}</span> ${internal && badge('Note', 'off')}
     </div>
-    <div class="message-body">${body}</div>
+    <div class="message-body">${markdown(body)}</div>
   </li>`
 
 function replyCard(c: PageContext, worksOnIt: boolean, refused: Refused | undefined) {

@@ -1,5 +1,7 @@
 /** One proposal: what it changes, what it rests on, what to look at, and the decision. */
 import { html } from 'hono/html'
+import type * as z from 'zod'
+import { cancelDeployment, listDeployments, showDeployment } from '../../../contracts/deployments.ts'
 import { notFound } from '../../../contracts/errors.ts'
 import { PULL_REQUEST_CODES } from '../../../contracts/git-hosts.ts'
 import { idPattern } from '../../../contracts/ids.ts'
@@ -17,6 +19,7 @@ import {
   showProposal,
   retryProposal,
 } from '../../../contracts/proposals.ts'
+import { showAppRemote } from '../../../contracts/remotes.ts'
 import { barChart } from '../../../pages/bar-chart.ts'
 import { inkDefinitions } from '../../../pages/chart-inks.ts'
 import { button, card, linkButton, notice, type Content } from '../../../pages/parts.ts'
@@ -27,11 +30,14 @@ import { actAndReturn } from '../../flash.ts'
 import { plural } from '../../format.ts'
 import { confirmDialog, form, text } from '../../forms.ts'
 import { page } from '../../layout.ts'
-import { aliasOf, mayOpen, readApp, tabParents, type App } from '../apps/app-tabs.ts'
-import { deploymentPath, shortId } from '../apps/deployment-labels.ts'
+import { markdown } from '../../markdown.ts'
+import { aliasOf, mayOpen, mayWork, readApp, tabParents, type App } from '../apps/app-tabs.ts'
+import { deploymentPath, shortId, type Deployment } from '../apps/deployment-labels.ts'
 import { diffFiles, diffLineId } from '../apps/diff-files.ts'
+import type { Hunk } from '../apps/hunks.ts'
 import { diffPath, sourcePath } from '../apps/source-paths.ts'
 import { visibleText, visibleWords } from '../apps/source-text.ts'
+import { explainedHunks } from './explained-hunks.ts'
 import { evidenceText, EXCERPT_LINES } from './evidence-text.ts'
 import {
   EVIDENCE_LABELS,
@@ -51,6 +57,7 @@ export const proposalRoutes = () =>
     .post('/apps/:alias/proposals/:id/approve', approve)
     .post('/apps/:alias/proposals/:id/deny', deny)
     .post('/apps/:alias/proposals/:id/retry', retry)
+    .post('/apps/:alias/proposals/:id/cancel-deployment', cancel)
 
 /** An id of the wrong shape is not found, like an unknown one. */
 function keyOf(c: PageContext) {
@@ -62,6 +69,11 @@ const pathOf = (c: PageContext): string => proposalPath(aliasOf(c), keyOf(c).pro
 
 async function showOne(c: PageContext) {
   const [app, one] = await Promise.all([readApp(c), sessionOf(c).call(showProposal, keyOf(c))])
+  const [evidence, target, waiting] = await Promise.all([
+    readEvidence(c, app, one),
+    one.decision.can.approve ? readTarget(c, app) : undefined,
+    readWaiting(c, app, one),
+  ])
   return page(c, {
     title: one.title === null ? `Proposal ${one.id.slice(-6)}` : visibleWords(one.title),
     parents: tabParents(app, 'maintenance'),
@@ -69,11 +81,28 @@ async function showOne(c: PageContext) {
     actions: one.diff !== null && linkButton(`${pathOf(c)}/patch`, 'Download .patch', 'quiet'),
     body: html`${one.undone && undoneNotice(app, one)}${one.effect?.came_back_at && cameBackNotice(one)}
       <div class="review">
-        <div class="review-main">${effectCard(one)} ${rationaleCard(one)} ${flagsCard(one)} ${diffPart(app, one)}</div>
-        <div class="review-side">${decisionCard(c, one)} ${await evidenceCard(c, app, one)} ${detailsCard(c, app, one)}</div>
-      </div>`,
+        <div class="review-main">${effectCard(one)} ${rationaleCard(one)} ${flagsCard(one)}</div>
+        <div class="review-side">${decisionCard(c, app, one, target, waiting)}</div>
+      </div>
+      <div class="review-diff">${diffPart(app, one, evidence)}</div>
+      <div class="review">
+        <div class="review-main">${evidenceCard(app, one, evidence)}</div>
+        <div class="review-side">${detailsCard(c, app, one)}</div>
+      </div>
+      ${one.diff !== null && reviewBar(one)}`,
   })
 }
+
+/** The keys work with the script alone, which shows them; the links work without. */
+const reviewBar = ({ decision: { can } }: ProposalDetails) =>
+  html`<nav class="review-bar" aria-label="Review">
+    <a href="#hunk-0-0">First change</a> <a href="#about-decision">Decision</a>
+    <span class="review-keys" data-keys hidden>
+      <span><kbd>j</kbd> next change</span> <span><kbd>k</kbd> previous</span>
+      ${can.approve && html`<span><kbd>a</kbd> approve, asks first</span>`} ${can.deny && html`<span><kbd>d</kbd> go to deny</span>`}
+      <button type="button" class="button button-quiet button-small">Turn keys off</button>
+    </span>
+  </nav>`
 
 const undoneNotice = ({ alias }: App, { new_revision_id }: ProposalDetails) =>
   notice(
@@ -105,13 +134,13 @@ const effectCard = ({ effect, effect_hours: hours }: ProposalDetails) =>
       <p class="note">Deployed ${time(effect.deployed_at)}, last counted ${time(effect.measured_at)}. It is counted for seven days.</p>`,
   )
 
-/** Written by a model that may have read hostile lines: plain text, and said so. */
+/** Written by a model that may have read hostile lines: the safe part of Markdown, and said so. */
 const rationaleCard = ({ rationale }: ProposalDetails) =>
   card(
     'Rationale',
     rationale === null
       ? html`<p class="note">${HIDDEN_TEXT}</p>`
-      : html`<p class="written">${rationale.split('\n').map((line, at) => html`${at > 0 && html`<br />`}${visibleText(line)}`)}</p>
+      : html`${markdown(rationale)}
           <p class="note">Written by the model. Check it against the diff and the evidence.</p>`,
   )
 
@@ -153,7 +182,8 @@ const FLAG_WORDS: Record<DiffFlag, string> = {
 
 function diffPart(
   { alias }: App,
-  { id, diff, files, flags, new_revision_id: revision, ...one }: ProposalDetails,
+  { id, diff, files, flags, new_revision_id: revision, execution_id, ...one }: ProposalDetails,
+  evidence: readonly Cited[],
 ) {
   if (diff === null || files === null)
     return card(
@@ -164,53 +194,122 @@ function diffPart(
     (flags ?? [])
       .filter((flag) => flag.path === path && flag.line === line)
       .map(({ kind, detail }) => `${FLAG_WORDS[kind]}: ${detail}`)
+  const beside = (path: string, { old, now }: Hunk) => {
+    const cited = evidence.filter(
+      ({ explains }) =>
+        explains?.path === path &&
+        explains.hunk.old?.from === old?.from &&
+        explains.hunk.now?.from === now?.from,
+    )
+    return (
+      cited.length > 0 &&
+      html`<p class="note">The exact lines that the run read.</p>
+        ${cited.map((one) => evidencePart(alias, execution_id, one))}`
+    )
+  }
   return diffFiles({
     alias,
     revision,
     diff,
     files,
     notes,
+    beside,
     rest: copyable('command', `svc apps proposals show ${alias} ${id} --diff`, 'Command'),
   })
 }
 
 const NOTE = formOf(denyProposal, ['note'])
 
+/** Where an approved proposal goes, as the confirmation names it. */
+type Target = {
+  readonly remote: string | null
+  readonly runner: string | null
+  readonly running: string | null
+  readonly waiting: number
+}
+
+/** Of the newest deployments: who ran one, what runs now, and what is before it. */
+const DEPLOYMENTS_READ = 20
+
+async function readTarget(c: PageContext, { alias }: App): Promise<Target> {
+  const { call } = sessionOf(c)
+  const [{ remote }, { deployments }] = await Promise.all([
+    call(showAppRemote, { alias }),
+    call(listDeployments, { alias, limit: DEPLOYMENTS_READ }),
+  ])
+  return {
+    remote: remote?.url ?? null,
+    runner: deployments.find(({ runner }) => runner !== null)?.runner ?? null,
+    running: deployments.find(({ state }) => state === 'succeeded')?.revision_id ?? null,
+    waiting: deployments.filter(({ state }) => state === 'queued' || state === 'running').length,
+  }
+}
+
+/** Its deployment, as long as no runner has taken it and the reader may cancel it. */
+async function readWaiting(c: PageContext, app: App, { state, deployment_id }: ProposalDetails) {
+  if (state !== 'approved' || deployment_id === null || !mayWork(sessionOf(c), app)) return undefined
+  const one = await unlessRefused(sessionOf(c).call(showDeployment, { alias: app.alias, deployment_id }))
+  return one?.state === 'queued' ? one : undefined
+}
+
+/** What will be deployed, and where. */
+const targetText = (app: App, one: ProposalDetails, { remote, runner, running, waiting }: Target) => {
+  const what = html`Revision ${shortId(one.new_revision_id)} (${plural(one.files_changed, 'file')}, +${one.added_lines} −${one.removed_lines})`
+  if (remote !== null)
+    return html`${what} of <strong>${app.name}</strong> becomes a pull request at <strong>${remote}</strong>. Nothing is deployed until it is merged there and pushed.`
+  return html`${what} becomes the head of <strong>${app.name}</strong> and is deployed
+    ${runner === null ? 'by the first runner that comes; none has deployed it so far' : html`by the runner <strong>${runner}</strong>`}${running !== null && html`, in place of ${shortId(running)}`}.
+    ${waiting > 0 && `${plural(waiting, 'deployment')} ${waiting === 1 ? 'is' : 'are'} before it.`}`
+}
+
 /** What the reader may do is the gateway's word; nothing is computed here. */
-function decisionCard(c: PageContext, one: ProposalDetails) {
+function decisionCard(
+  c: PageContext,
+  app: App,
+  one: ProposalDetails,
+  target: Target | undefined,
+  waiting: Deployment | undefined,
+) {
   const { decision, decided } = one
-  const { approve: mayApprove, deny: mayDeny, retry: mayRetry } = decision.can
+  const { deny: mayDeny, retry: mayRetry } = decision.can
   const reasons = reasonsToTell(decision.reasons)
   return card(
     'Decision',
     html`${decided && decidedText(one, decided)}
+      ${waiting && cancelForm(c)}
       ${
         reasons.length > 0 &&
         html`<ul class="reasons" aria-label="What you may not do, and why">${reasons.map(({ actions, code, message }) => html`<li><strong>${actions.join(', ')}</strong>: ${message}. <code class="note">${code}</code></li>`)}</ul>`
       }
-      ${mayApprove && html`<p>Approving makes it the head of the source and deploys it, as a push of your own would; where the app has a git remote, it opens a pull request there instead.</p>`}
       ${
-        (mayApprove || mayDeny || mayRetry) &&
+        (target || mayRetry) &&
         html`<div class="actions">
-          ${mayApprove && decide(c, one, 'approve', html`${NOTE.show().field('note', { id: 'approve-note' })}${button('Approve')}`)}
+          ${target && approveDialog(c, app, one, target)}
           ${mayRetry && decide(c, one, 'retry', button('Retry'))}
-          ${
-            mayDeny &&
-            confirmDialog(c, {
-              id: 'deny',
-              label: 'Deny',
-              title: 'Deny this proposal?',
-              action: `${pathOf(c)}/deny`,
-              text: 'The agent does not propose it again until the source has changed there.',
-              fields: html`${diffField(one)}${NOTE.show().field('note', { id: 'deny-note' })}`,
-              submit: 'Deny',
-            })
-          }
         </div>`
       }
-      <p class="note">Only ${decision.required_roles.map((role) => `${role}s`).join(' and ')} may approve it, and never whoever started the run or changed the agent’s settings within a day before it.</p>`,
+      ${mayDeny && decide(c, one, 'deny', html`${NOTE.show().field('note', { id: 'deny-note' })}<button type="submit" class="button button-quiet" data-key="d">Deny</button>`, 'stack')}
+      <p class="note">${mayDeny && 'What is denied is not proposed again until the source has changed there.'} Only ${decision.required_roles.map((role) => `${role}s`).join(' and ')} may approve it, and never whoever started the run or changed the agent’s settings within a day before it.</p>`,
   )
 }
+
+const approveDialog = (c: PageContext, app: App, one: ProposalDetails, target: Target) =>
+  confirmDialog(c, {
+    id: 'approve',
+    label: 'Approve',
+    title: target.remote === null ? `Approve and deploy to ${app.name}?` : 'Approve and open a pull request?',
+    action: `${pathOf(c)}/approve`,
+    text: targetText(app, one, target),
+    fields: html`${diffField(one)}${NOTE.show().field('note', { id: 'approve-note' })}`,
+    submit: 'Approve',
+    kind: 'main',
+    isMain: true,
+    key: 'a',
+  })
+
+const cancelForm = (c: PageContext) =>
+  html`${form(c, `${pathOf(c)}/cancel-deployment`, button('Cancel deployment', 'danger'), '')}
+    <p class="note">Until a runner takes it. The approval stands; Retry deploys it after all.</p>`
 
 const VIA = {
   console: 'in the console',
@@ -250,34 +349,51 @@ const pullRequestText = ({
 const diffField = ({ diff_sha256 }: ProposalDetails) =>
   html`<input type="hidden" name="diff_sha256" value="${diff_sha256}" />`
 
-const decide = (c: PageContext, one: ProposalDetails, action: string, submit: Content) =>
-  form(c, `${pathOf(c)}/${action}`, html`${diffField(one)}${submit}`, '')
+const decide = (c: PageContext, one: ProposalDetails, action: string, submit: Content, className = '') =>
+  form(c, `${pathOf(c)}/${action}`, html`${diffField(one)}${submit}`, className)
 
 /** Calls per page: a proposal cites few. */
 const EVIDENCE_SHOWN = 12
 
-async function evidenceCard(c: PageContext, app: App, { execution_id, evidence }: ProposalDetails) {
-  const { alias } = app
+type Cited = ProposalDetails['evidence'][number] & {
+  readonly found: z.output<typeof showRunEvidence.output> | undefined
+  readonly explains: ReturnType<typeof explainedHunks>[number]
+}
+
+/** What it cites, with the lines of the first ones, and which part of the diff each of them explains. */
+async function readEvidence(
+  c: PageContext,
+  { alias }: App,
+  { execution_id, evidence, diff, files }: ProposalDetails,
+): Promise<Cited[]> {
   const { call } = sessionOf(c)
-  const shown = evidence.slice(0, EVIDENCE_SHOWN)
   const read = await Promise.all(
-    shown.map(async ({ ref }) =>
-      ref === null ? undefined : unlessRefused(call(showRunEvidence, { alias, execution_id, ref })),
-    ),
+    evidence
+      .slice(0, EVIDENCE_SHOWN)
+      .map(async ({ ref }) =>
+        ref === null ? undefined : unlessRefused(call(showRunEvidence, { alias, execution_id, ref })),
+      ),
   )
+  const explained = diff === null || files === null ? [] : explainedHunks(diff, files, read)
+  return evidence.map((one, at) => ({ ...one, found: read[at], explains: explained[at] }))
+}
+
+/** What no part of the diff has at its side. */
+function evidenceCard({ alias }: App, { execution_id, evidence }: ProposalDetails, cited: readonly Cited[]) {
+  const others = cited.filter(({ explains }) => explains === undefined)
+  if (others.length === 0 && cited.length > 0) return null
   return card(
-    'Evidence',
-    html`${evidence.length === 0 && html`<p class="note">None.</p>`}
-      ${evidence.map(({ ref, kind, sha256 }, at) => {
-        const found = read[at]
-        return html`<div class="evidence">
-          <p>${badge(EVIDENCE_LABELS[kind], 'off')} ${ref === null ? html`<code title="${sha256}">${sha256.slice(0, 12)}…</code>` : html`<a class="long" href="${evidencePath(alias, execution_id, ref)}">${visibleText(ref)}</a>`}</p>
-          ${found && evidenceText(found, EXCERPT_LINES)}
-        </div>`
-      })}`,
+    cited.length === others.length ? 'Evidence' : 'Further evidence',
+    html`${evidence.length === 0 && html`<p class="note">None.</p>`} ${others.map((one) => evidencePart(alias, execution_id, one))}`,
     evidence.some(({ ref }) => ref === null) ? HIDDEN_TEXT : 'The exact lines that the run read.',
   )
 }
+
+const evidencePart = (alias: string, execution_id: string, { ref, kind, sha256, found }: Cited) =>
+  html`<div class="evidence">
+    <p>${badge(EVIDENCE_LABELS[kind], 'off')} ${ref === null ? html`<code title="${sha256}">${sha256.slice(0, 12)}…</code>` : html`<a class="long" href="${evidencePath(alias, execution_id, ref)}">${visibleText(ref)}</a>`}</p>
+    ${found && evidenceText(found, EXCERPT_LINES)}
+  </div>`
 
 function detailsCard(c: PageContext, app: App, one: ProposalDetails) {
   const { alias } = app
@@ -320,6 +436,16 @@ const approve = (c: PageContext) =>
         : 'Approved. A pull request is being opened.',
     () => sessionOf(c).call(approveProposal, withNote(c)),
   )
+
+/** Not what a runner has taken meanwhile: its command may be half done. */
+const cancel = (c: PageContext) =>
+  actAndReturn(c, pathOf(c), 'Canceled. The approval stands.', async () => {
+    const { call } = sessionOf(c)
+    const key = keyOf(c)
+    const { deployment_id } = await call(showProposal, key)
+    if (deployment_id === null) throw notFound()
+    return call(cancelDeployment, { alias: key.alias, deployment_id, only_queued: true })
+  })
 
 const deny = (c: PageContext) =>
   actAndReturn(c, pathOf(c), 'Denied.', () => sessionOf(c).call(denyProposal, withNote(c)))
