@@ -83,12 +83,14 @@ const VALUE_MAX = 2000
 function written(value) {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
   const shown = text.length > VALUE_MAX ? `${text.slice(0, VALUE_MAX).toWellFormed()}…` : text
-  return shown.split(INVISIBLE).map((part, at) => {
+  return shown.split(/\r?\n/).map((line, at) => [at > 0 && element('br', {}), visible(line)])
+}
+const visible = (line) =>
+  line.split(INVISIBLE).map((part, at) => {
     if (at % 2 === 0) return part
     const code = `U+${part.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}`
     return element('span', { class: 'invisible', title: 'Invisible character' }, code)
   })
-}
 const paragraphs = (text) =>
   String(text)
     .split(/\n+/)

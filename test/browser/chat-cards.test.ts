@@ -155,6 +155,9 @@ describe.skipIf(findChromium() === undefined)('chat cards in a browser', { timeo
       }))
       grounds.add(ground)
       if (extra > 0) findings.push(`${name} is ${extra} pixels too wide`)
+      // A line that ends is nothing invisible.
+      if ((await view.locator('main').innerText()).includes('U+000A'))
+        findings.push(`${name} shows line ends`)
       findings.push(...(await axeFindings(page, view)).map((finding) => `${name} ${finding}`))
       if (process.env['CARD_PICTURES']) {
         await page.screenshot({

@@ -228,6 +228,20 @@ describe('scopes', () => {
   })
 })
 
+test('a chat card is read by an agent of its endpoint: the same for every organization, until the grant is revoked', async () => {
+  const card = async (token: string) => {
+    const { response, body } = await send('/platform', token, 'resources/read', { uri: 'ui://svc/answer' })
+    const { contents } = (body.result ?? { contents: [] }) as { contents: { text: string }[] }
+    return { status: response.status, html: contents[0]?.text ?? '' }
+  }
+  const [ours, theirs] = [await connect(viewer), await connect(others.owner)]
+  const [read, same] = [await card(ours.token), await card(theirs.token)]
+  expect(read.html).toContain(`data-app="${system.origin}"`)
+  expect(same).toEqual(read)
+  await viewer.call(revokeGrant, { grant_id: ours.grantId })
+  expect(await card(ours.token)).toEqual({ status: 401, html: '' })
+})
+
 test('a revoked grant is refused on the next call, by every tool', async () => {
   const { token, grantId } = await connect(viewer)
   expect((await use(token, 'whoami')).status).toBe(200)
