@@ -101,6 +101,10 @@ const MaintenanceSettings = z.object({
   model: ModelName.nullable().describe('null: it was never turned on.'),
   models: z.array(z.object({ name: z.string(), proposes: z.boolean() })).describe('Those to choose from.'),
   next_run_at: Time.nullable(),
+  next_runs: z
+    .array(Time)
+    .default([])
+    .describe('The next three times of the schedule; none while it is off.'),
   apps_enabled: z.int(),
   you_decide_from: Time.nullable().describe(
     'You changed something that decides about runs: what they propose until then, another admin approves. null: you did not.',

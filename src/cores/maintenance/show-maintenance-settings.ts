@@ -4,7 +4,7 @@ import { appMaintenance } from '../../../db/schema.ts'
 import type { Clock } from '../dependencies.ts'
 import { read, type Verb } from '../verb.ts'
 import { decidesFrom } from './record-change.ts'
-import { readSettings, type Settings, type WithMaintenanceModels } from './settings-rows.ts'
+import { nextSlotAfter, readSettings, type Settings, type WithMaintenanceModels } from './settings-rows.ts'
 
 export const showMaintenanceSettings: Verb<'showMaintenanceSettings', WithMaintenanceModels> = read(
   async ({ db, clock, orgId, userId, maintenanceModels }) =>
@@ -33,7 +33,22 @@ export async function presentSettings(
     allowed_classes: [...settings.allowedClasses],
     mcp_decisions: settings.mcpDecisions,
     next_run_at: settings.nextSlotAt?.toISOString() ?? null,
+    next_runs: nextSlots(settings, clock()).map((at) => at.toISOString()),
     apps_enabled: on!.n,
     you_decide_from: from?.toISOString() ?? null,
   }
+}
+
+/** As many as tell a schedule from a similar one. */
+const SLOTS_SHOWN = 3
+
+function nextSlots(settings: Settings, now: Date): Date[] {
+  const slots: Date[] = []
+  for (
+    let at = nextSlotAfter(settings, now);
+    at && slots.length < SLOTS_SHOWN;
+    at = nextSlotAfter(settings, at)
+  )
+    slots.push(at)
+  return slots
 }

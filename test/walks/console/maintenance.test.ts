@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { maintenanceRuns, proposals } from '../../../db/schema.ts'
 import { and, eq } from '../../../db/drizzle.ts'
+import { createAppToken } from '../../../src/contracts/app-tokens.ts'
+import { cancelDeployment, claimDeployment, showDeployment } from '../../../src/contracts/deployments.ts'
 import { pushLogs } from '../../../src/contracts/logs.ts'
 import {
   listFindings,
@@ -231,6 +233,9 @@ describe('a proposal', () => {
     expect(own.text).toMatch(/approve : Whoever started the run/)
     const page = await shop.admin.open(path)
     const form = page.form('Approve')
+    // It asks, and names what is deployed and where.
+    expect(form.words).toMatch(/Revision rev_….{6} \(1 file, \+1 −1\) becomes the head of .+ and is deployed/)
+    expect(form.words).toContain('none has deployed it so far')
     const done = await form.submit()
     expect([done.path, done.notices]).toEqual([path, ['Approved. It is deployed by the next runner.']])
     expect(done.text).toContain(`Approved by ${shop.person.name} in the console`)
@@ -238,6 +243,59 @@ describe('a proposal', () => {
     expect(done.text).toContain('ALREADY_DECIDED')
     expect((await show()).decided).toMatchObject({ approved: true, by: shop.person.name, via: 'console' })
     expect((await form.submit()).notices).not.toEqual(done.notices)
+  })
+
+  test('has its evidence beside the lines that it explains, and Markdown that is safe', async () => {
+    const shop = await scene()
+    const { path, id } = await proposed(shop)
+    const isIt = and(eq(proposals.orgId, shop.org.id), eq(proposals.id, id))
+    const rationale =
+      '**Because** of [the docs](https://docs.example/a)\n\n- <img src=x>\n- [no](javascript:x)'
+    await system.db.update(proposals).set({ rationale }).where(isIt)
+    const page = await shop.admin.open(path)
+    expect(page.html).toMatch(
+      /<div class="hunk hunk-explained"[^]*<div class="hunk-evidence">[^]*orders\.js%23L1-L3/,
+    )
+    expect(page.text).not.toContain('Further evidence')
+    expect(page.html).toContain('<strong>Because</strong>')
+    expect(page.html).toContain(
+      '<a href="https://docs.example/a" rel="noopener nofollow">the docs</a> <span class="note">(docs.example)</span>',
+    )
+    expect(page.html).toContain('<li>&lt;img src=x&gt;</li><li>[no](javascript:x)</li>')
+    // The keys are shown by the script, with what this reader may do.
+    expect(page.html).toMatch(/<kbd>a<\/kbd>[^]*<kbd>d<\/kbd>/)
+    const hidden = await shop.viewer.open(path)
+    expect(hidden.html).not.toContain('data-keys')
+    expect((await shop.owner.open(path)).html).not.toContain('<kbd>a</kbd>')
+  })
+
+  test('that was approved can be canceled until a runner takes it, and the approval stands', async () => {
+    const shop = await scene()
+    const { path, show } = await proposed(shop)
+    const approved = await (await shop.admin.open(path)).form('Approve').submit()
+    expect((await shop.viewer.open(path)).offers('Cancel deployment')).toBe(false)
+    const late = approved.form('Cancel deployment')
+    const canceled = await late.submit()
+    expect(canceled.notices).toEqual(['Canceled. The approval stands.'])
+    expect(canceled.offers('Cancel deployment')).toBe(false)
+    expect(await show()).toMatchObject({ state: 'failed', decided: { approved: true, by: shop.person.name } })
+    const again = await canceled.form('Retry').submit()
+    expect(again.notices).toEqual(['On its way again.'])
+    const { token } = await shop.call(createAppToken, {
+      alias: shop.alias,
+      name: 'runner',
+      scope: 'apps:run',
+    })
+    const runner = system.as({ token })
+    const { deployment } = await runner(claimDeployment, { alias: shop.alias, runner: 'prod-1' })
+    expect((await shop.admin.open(path)).offers('Cancel deployment')).toBe(false)
+    // The page was open before: a deployment that runs is not stopped half done.
+    const refused = await again.form('Cancel deployment').submit()
+    expect(refused.notices[0]).toContain('A runner has taken this deployment')
+    const key = { alias: shop.alias, deployment_id: deployment!.id }
+    expect(await shop.call(showDeployment, key)).toMatchObject({ state: 'running', cancel_requested: false })
+    // Without the condition its runner is asked to stop, as before.
+    expect(await shop.call(cancelDeployment, key)).toMatchObject({ cancel_requested: true })
   })
 
   test('is decided on with the diff that was on the page, and no other', async () => {
@@ -254,7 +312,7 @@ describe('a proposal', () => {
     expect((await show()).decided).toBeNull()
     await system.db.update(proposals).set({ diffSha256: row!.diffSha256 }).where(isIt)
     const deny = page.form('Deny')
-    expect(deny.words).toContain('does not propose it again')
+    expect(page.text).toContain('What is denied is not proposed again')
     const denied = await deny.submit()
     expect(denied.notices).toEqual(['Denied.'])
     expect(denied.text).toContain(`Denied by ${shop.person.name}`)
@@ -336,7 +394,7 @@ describe('the tab of an app', () => {
   test('starts one run for one page, and says when the cool-down ends', async () => {
     const shop = await scene()
     const page = await shop.owner.open(shop.tab)
-    expect(page.text).toContain('0 3 * * *')
+    expect(page.text).toContain('Every day at 03:00 UTC')
     const form = page.form('Run now')
     const begun = await form.submit()
     expect(begun.path).toMatch(new RegExp(`^${shop.tab}/runs/exec_`))
@@ -377,7 +435,10 @@ describe('the tab of an app', () => {
     const none = await page.form('Filter').with({ outcome: 'agent_error' }).submit()
     expect(none.text).toContain('No runs with this outcome')
     const findings = await shop.owner.open(`${shop.tab}/findings`)
-    const finding = await shop.owner.open(findings.link('Add up prices'))
+    const finding = await shop.owner.open(findings.link('Add up prices in orders.js'))
+    expect(finding.title).toBe('Add up prices in orders.js')
+    // Words that an analyst wrote are for those who may read source.
+    expect((await shop.viewer.open(finding.path)).title).toBe('Finding')
     expect(finding.text).toContain('order.items.length * order.price')
     expect((await findings.form('Filter').with({ state: 'quiet' }).submit()).text).toContain(
       'No findings in this state',
@@ -431,7 +492,11 @@ describe('the page of the organization', () => {
     const shop = await scene()
     const settings = () => shop.call(showMaintenanceSettings, { org_id: shop.org.id })
     const page = await shop.owner.open(PAGE)
-    expect(page.text).toContain('Shop')
+    // Apps first; then when it runs, in words and as times.
+    expect(page.text).toMatch(/Shop.+Tokens today/)
+    expect(page.text).toMatch(
+      /Every day at 03:00 ?\(UTC\)\. Next: 3 Mar 2026, 03:00 UTC ?, 4 Mar 2026, 03:00 UTC ?, 5 Mar 2026, 03:00 UTC/,
+    )
     const off = await page.form('Turn off').submit()
     expect(off.notices).toEqual(['Turned off for every app.'])
     expect((await settings()).enabled).toBe(false)

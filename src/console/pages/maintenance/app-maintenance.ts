@@ -18,21 +18,23 @@ import { actAndReturn, redirectWithMessage, setFlash } from '../../flash.ts'
 import { attempt, confirmDialog, form, text } from '../../forms.ts'
 import { remotePath } from '../apps/app-remote.ts'
 import { aliasOf, appPage, readApp, type App } from '../apps/app-tabs.ts'
-import { shortId } from '../apps/deployment-labels.ts'
 import { visibleText } from '../apps/source-text.ts'
 import {
+  cronPhrase,
   FINDING_LABELS,
   findingBadge,
   findingPath,
+  findingTitle,
   MAINTENANCE_PATH,
   mayMaintain,
   OUTCOME_LABELS,
   PROPOSAL_LABELS,
   runResult,
   runPath,
+  runTitle,
+  smallId,
   tabPathOf,
   unlessOff,
-  type Finding,
 } from './maintenance-labels.ts'
 import { proposalColumns, proposalRow } from './proposal-rows.ts'
 
@@ -136,7 +138,7 @@ const glance = (c: PageContext, { alias }: App, status: Status) =>
     {
       label: 'Next run',
       value: status.next_run_at === null ? 'None' : time(status.next_run_at),
-      note: html`<code>${status.nightly_cron}</code> ${status.timezone}`,
+      note: html`${cronPhrase(status.nightly_cron)} ${status.timezone}`,
     },
     {
       label: 'Latest run',
@@ -165,7 +167,7 @@ async function runList(c: PageContext) {
     caption: 'Maintenance runs, newest first',
     columns: ['Run', 'Outcome', 'Requested by', 'Tokens', 'Started'],
     rows: listed.runs.map((run) => [
-      html`<a class="subject" href="${runPath(alias, run.execution_id)}">${shortId(run.execution_id)}</a>`,
+      html`<a class="subject" href="${runPath(alias, run.execution_id)}">${runTitle(run)}</a> ${smallId(run.execution_id)}`,
       html`${runResult(run)} ${run.undone_by && badge('Undone', 'bad')}`,
       html`${run.requested_by?.name ?? 'Schedule'}`,
       html`${run.tokens.toLocaleString('en')}`,
@@ -189,7 +191,7 @@ async function findingList(c: PageContext) {
     caption: 'Findings, newest first',
     columns: ['Finding', 'State', 'Where', 'Found', 'Last'],
     rows: listed.findings.map((one) => [
-      html`<a class="subject" href="${findingPath(alias, one.id)}">${findingTitle(one)}</a>`,
+      html`<a class="subject whole" href="${findingPath(alias, one.id)}">${findingTitle(one)}</a> ${smallId(one.id)}`,
       html`${findingBadge(one.state)} ${one.reopened_by !== null && badge('Fix undone', 'bad')}`,
       one.location === null
         ? html`<span class="note">–</span>`
@@ -202,9 +204,6 @@ async function findingList(c: PageContext) {
       : emptyState('No findings in this state', 'Try a different one.'),
   })
 }
-
-const findingTitle = ({ summary, kind, id }: Finding): Content =>
-  summary === null ? `${kind} ${id.slice(-6)}` : visibleText(summary)
 
 async function proposalList(c: PageContext) {
   const alias = aliasOf(c)

@@ -17,6 +17,7 @@ import {
   evidencePath,
   FINDING_LABELS,
   findingBadge,
+  findingTitle,
   HIDDEN_TEXT,
   runPath,
   tabPathOf,
@@ -37,7 +38,7 @@ async function showOne(c: PageContext) {
     sessionOf(c).call(showFinding, { alias: aliasOf(c), finding_id }),
   ])
   return page(c, {
-    title: `Finding ${one.id.slice(-6)}`,
+    title: findingTitle(one),
     parents: [
       ...tabParents(app, 'maintenance'),
       { label: 'Findings', href: `${tabPathOf(app.alias)}/findings` },

@@ -13,13 +13,49 @@ import {
 import type { showProposal, listProposals } from '../../../contracts/proposals.ts'
 import { badge } from '../../components.ts'
 import { hasRole, type ConsoleSession } from '../../context.ts'
+import { cronWords } from '../../cron-words.ts'
 import { appPath } from '../apps/app-labels.ts'
+import { visibleWords } from '../apps/source-text.ts'
+import { titleInWords } from './title-in-words.ts'
 
 export type Run = z.output<typeof listMaintenanceRuns.output>['runs'][number]
 export type RunDetails = z.output<typeof showMaintenanceRun.output>
 export type Finding = z.output<typeof showFinding.output>
 export type Proposal = z.output<typeof listProposals.output>['proposals'][number]
 export type ProposalDetails = z.output<typeof showProposal.output>
+
+/** With the expression behind its words. */
+export function cronPhrase(expression: string) {
+  const words = cronWords(expression)
+  return words === undefined
+    ? html`<code>${expression}</code>`
+    : html`<span title="${expression}">${words}</span>`
+}
+
+/** Where its summary may not be read. */
+const KIND_WORDS: Readonly<Record<string, string>> = {
+  error: 'Error',
+  regression: 'Regression',
+  performance: 'Slower than before',
+  availability: 'Not available',
+  security: 'Security',
+  configuration: 'Configuration',
+}
+
+/** In words, as plain text with nothing invisible. */
+export const findingTitle = (one: Pick<Finding, 'summary' | 'location' | 'kind'>): string =>
+  visibleWords(titleInWords(one) ?? KIND_WORDS[one.kind] ?? 'Finding')
+
+/** What it found; of others, how they came to be. */
+export function runTitle(run: Pick<Run, 'outcome' | 'summary' | 'requested_by' | 'mode'>): string {
+  const isAbout = run.outcome === 'finding_recorded' || run.outcome === 'proposed'
+  const title = isAbout ? titleInWords(run) : undefined
+  if (title !== undefined) return visibleWords(title)
+  return run.requested_by === null ? 'Nightly run' : 'Manual run'
+}
+
+/** Small, behind a title. */
+export const smallId = (id: string) => html`<code class="note small-id" title="${id}">${id.slice(-6)}</code>`
 
 export const MAINTENANCE_PATH = '/console/maintenance'
 export const QUEUE_PATH = '/console/proposals'

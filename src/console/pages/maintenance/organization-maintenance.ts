@@ -18,6 +18,7 @@ import { confirmDialog, form, formCard, statusOf, text } from '../../forms.ts'
 import { listOf } from '../../list-of.ts'
 import { page } from '../../layout.ts'
 import {
+  cronPhrase,
   MAINTENANCE_PATH,
   mayMaintain,
   runBadge,
@@ -56,12 +57,17 @@ async function showSettings(c: PageContext, refused?: Refused) {
     status: statusOf(refused?.problem),
     body: html`${mayChange && settings.enabled && settings.you_decide_from !== null && notice('info', html`<p>You changed these settings. What runs propose until ${exactTime(settings.you_decide_from)}, another owner or admin approves.</p>`)}
       ${!settings.enabled && !mayChange && emptyState('Off', 'An owner or admin can turn it on.')}
+      ${settings.enabled && html`${scheduleLine(settings)} ${apps && appList(c, apps)}`}
       ${(settings.enabled || usage.runs > 0) && usageParts(usage)}
       ${mayChange ? settingsForm(c, settings, refused) : settingsFacts(settings)}
-      ${settings.enabled && apps && appList(c, apps)}
       ${decisionsCard(c, settings)}`,
   })
 }
+
+/** When it runs, in words and as times. */
+const scheduleLine = ({ nightly_cron, timezone, next_runs }: Settings) =>
+  html`<p class="schedule">${cronPhrase(nightly_cron)} (${timezone}).
+    ${next_runs.length > 0 && html`Next: ${next_runs.map((at, of) => html`${of > 0 && ', '}${exactTime(at)}`)}.`}</p>`
 
 const usageParts = (usage: Usage) =>
   html`${usageFigures(usage)}
@@ -129,7 +135,7 @@ const settingsFacts = (settings: Settings) =>
     'Settings',
     html`<dl class="pairs">
       ${pair('Model', settings.model === null ? 'None' : html`<code>${settings.model}</code>`)}
-      ${pair('Schedule', html`<code>${settings.nightly_cron}</code> ${settings.timezone}`)}
+      ${pair('Schedule', html`${cronPhrase(settings.nightly_cron)} ${settings.timezone}`)}
       ${settings.next_run_at !== null && pair('Next run', time(settings.next_run_at))}
       ${pair('Cool-down', `${settings.cooldown_hours} hours`)}
       ${pair('Tokens a day', settings.token_allowance.toLocaleString('en'))}

@@ -23,6 +23,7 @@ import {
   proposalPath,
   runBadge,
   runPath,
+  runTitle,
   type RunDetails,
 } from './maintenance-labels.ts'
 import { nameOf, runTimeline } from './run-timeline.ts'
@@ -41,13 +42,12 @@ function keyOf(c: PageContext) {
   return { alias: aliasOf(c), execution_id }
 }
 const pathOf = (c: PageContext): string => runPath(aliasOf(c), keyOf(c).execution_id)
-const runTitle = (id: string): string => `Run ${id.slice(-6)}`
 
 async function showOne(c: PageContext) {
   const [app, run] = await Promise.all([readApp(c), sessionOf(c).call(showMaintenanceRun, keyOf(c))])
   const readsSource = mayOpen(sessionOf(c), app, 'source')
   return page(c, {
-    title: runTitle(run.execution_id),
+    title: runTitle(run),
     parents: tabParents(app, 'maintenance'),
     lead: html`${runBadge(run)} ${run.undone_by && 'A push has undone its change.'} ${run.reason && `${RUN_REASONS[run.reason]}.`}`,
     actions:
@@ -173,7 +173,7 @@ function detailsCard({ alias }: App, run: RunDetails, readsSource: boolean) {
 
 const parentsOf = (app: App, id: string) => [
   ...tabParents(app, 'maintenance'),
-  { label: runTitle(id), href: runPath(app.alias, id) },
+  { label: `Run ${id.slice(-6)}`, href: runPath(app.alias, id) },
 ]
 
 async function showEvidence(c: PageContext) {
