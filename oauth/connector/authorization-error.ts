@@ -33,10 +33,11 @@ function describeDocument(deps: ConnectorDeps, url: string, description: string)
       details,
     }
   }
-  if (!description.endsWith(NOT_FETCHED)) return undefined
+  const [, why] = description.split(`${NOT_FETCHED}: `)
+  if (why === undefined) return undefined
   return {
     title: 'Metadata document could not be fetched',
-    lead: `Your assistant identifies itself by a document on ${new URL(url).host}, and this installation could not fetch it from there just now. Connecting again helps only once it can be fetched. If that lasts, tell the operator.`,
+    lead: `Your assistant identifies itself by a document on ${new URL(url).host}, and this installation could not fetch it from there just now: ${why}. Connecting again helps only once it can be fetched. If that lasts, tell the operator.`,
     details,
   }
 }

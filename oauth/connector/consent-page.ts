@@ -69,6 +69,14 @@ export function consentPage(shown: {
   return shell(
     `${who} requests access`,
     html`${problem && notice('problem', html`<p>${problem}</p>`)}
+      ${
+        // Before all else: in a low window the buttons stay in view, and what comes last is behind them.
+        request.onThisComputer &&
+        notice(
+          'info',
+          html`<p>Allow this only if you started it yourself just now. Any program on this computer can use this name.</p>`,
+        )
+      }
       ${facts([
         request.name !== null && [
           'Client name',
@@ -106,7 +114,6 @@ export function consentPage(shown: {
           </div>
         </fieldset>
         </div>
-        ${request.onThisComputer && notice('info', html`<p>Allow this only if you started it yourself just now. Any program on this computer can use this name.</p>`)}
         <div class="actions decide">
           <button type="submit" name="decision" value="approve" class="button button-main" ${!hasOpen && html`disabled`}>Allow</button>
           <button type="submit" name="decision" value="deny" class="button button-quiet" formnovalidate>Deny</button>

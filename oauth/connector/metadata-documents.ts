@@ -6,6 +6,7 @@ import { errors } from 'oidc-provider'
 import { eq } from '../../db/drizzle.ts'
 import { oauthMetadataDocuments, platformOauthClients } from '../../db/schema.ts'
 import { METADATA_DOCUMENT, METADATA_DOCUMENT_DAYS } from '../../src/contracts/limits.ts'
+import { whyUnfetched } from '../../src/contracts/unfetched.ts'
 import { documentDigest } from './canonical-json.ts'
 import type { ConnectorDeps } from './dependencies.ts'
 import { isStorable } from './is-storable.ts'
@@ -73,9 +74,9 @@ async function read(deps: FetchDeps, url: string): Promise<Record<string, unknow
     .catch((error: unknown) => {
       const reason = (error as { reason?: unknown }).reason
       deps.log.warn('metadata document not fetched', { url, reason })
-      throw refusal(NOT_FETCHED)
+      throw refusal(`${NOT_FETCHED}: ${whyUnfetched(error)}`)
     })
-  if (answer.status !== 200) throw refusal(NOT_FETCHED)
+  if (answer.status !== 200) throw refusal(`${NOT_FETCHED}: it answered with the status ${answer.status}`)
   const type = answer.headers.get('content-type') ?? ''
   if (!/^application\/(json|[\w.-]+\+json)\b/i.test(type)) throw refusal('is not JSON')
   try {

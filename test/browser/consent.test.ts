@@ -331,6 +331,23 @@ describe.skipIf(findChromium() === undefined)('consent in a browser', { timeout:
     await context.close()
   })
 
+  test('in a low window on a phone nothing that warns is below Allow', async () => {
+    const own = await makeOrganization(system)
+    for (let at = 0; at < 8; at += 1) await makeExposedSource(system, own)
+    const clientId = await register('http://127.0.0.1/cb', 'A quite long name of an assistant on a laptop')
+    const url = authorizeUrl(clientId, `http://127.0.0.1:${program.port}/cb`, EVERYTHING)
+    const viewport = { width: 375, height: 740 }
+    const { context, page } = await openQuestion(url, { viewport }, own.owner.email)
+    const allow = (await page.getByRole('button', { name: 'Allow', exact: true }).boundingBox())!
+    expect(allow.y + allow.height).toBeLessThanOrEqual(viewport.height)
+    const warnings = await page
+      .locator('.notice')
+      .evaluateAll((all) => all.map((one) => one.getBoundingClientRect().bottom))
+    expect(warnings.length).toBeGreaterThan(0)
+    expect(warnings.filter((bottom) => bottom > allow.y)).toEqual([])
+    await context.close()
+  })
+
   test('whatever a client calls itself is text between two quotation marks', async () => {
     const answerTo = `http://127.0.0.1:${program.port}/cb`
     const ask = async (name: string) => authorizeUrl(await register('http://127.0.0.1/cb', name), answerTo)

@@ -1,4 +1,5 @@
 /** The metadata that an issuer publishes about itself: where its keys are. */
+import { whyUnfetched } from '../../contracts/unfetched.ts'
 import type { GuardedFetch } from '../dependencies.ts'
 
 const METADATA = { bytes: 64 * 1024, ms: 2_500 }
@@ -20,12 +21,12 @@ export async function readProviderMetadata(
   guardedFetch: GuardedFetch,
   issuer: string,
 ): Promise<ProviderMetadata> {
-  let problem = 'its metadata could not be fetched'
+  let problem = ''
   for (const address of addressesOf(issuer)) {
     const read = await readAt(guardedFetch, address, issuer)
     if ('jwksUri' in read) return read
-    // What a document says of itself is worth more than that another one is missing.
-    if (read.problem !== undefined) problem = read.problem
+    // What a document says of itself is worth more than that another one is missing, and the first address more than the second.
+    if (read.isOfDocument || problem === '') problem = read.problem
   }
   return { problem }
 }
@@ -34,17 +35,22 @@ async function readAt(
   guardedFetch: GuardedFetch,
   address: string,
   issuer: string,
-): Promise<{ jwksUri: string } | { problem: string | undefined }> {
+): Promise<{ jwksUri: string } | { problem: string; isOfDocument: boolean }> {
   const { bytes: maxBytes, ms: deadlineMs } = METADATA
   const headers = { accept: 'application/json' }
-  const answer = await guardedFetch(address, { headers, maxBytes, deadlineMs }).catch(() => undefined)
-  if (answer?.status !== 200) return { problem: undefined }
+  const answer = await guardedFetch(address, { headers, maxBytes, deadlineMs }).catch(whyUnfetched)
+  const missing = (why: string) => ({
+    problem: `its metadata could not be fetched: ${why}`,
+    isOfDocument: false,
+  })
+  if (typeof answer === 'string') return missing(answer)
+  if (answer.status !== 200) return missing(`it answered with the status ${answer.status}`)
   const document = parse(answer.body)
-  if (!document) return { problem: 'its metadata is not a JSON object' }
+  const wrong = (problem: string) => ({ problem, isOfDocument: true })
+  if (!document) return wrong('its metadata is not a JSON object')
   // OpenID Connect Discovery 4.3, RFC 8414 3.3: exactly the one that was asked for.
-  if (document.issuer !== issuer)
-    return { problem: `its metadata is of the issuer ${shown(document.issuer)}` }
-  if (!isKeyAddress(document.jwks_uri)) return { problem: 'its metadata has no https jwks_uri' }
+  if (document.issuer !== issuer) return wrong(`its metadata is of the issuer ${shown(document.issuer)}`)
+  if (!isKeyAddress(document.jwks_uri)) return wrong('its metadata has no https jwks_uri')
   return { jwksUri: document.jwks_uri }
 }
 
