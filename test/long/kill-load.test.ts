@@ -83,8 +83,13 @@ const PLACES = ['embedded', ...(SERVER ? [SERVER] : [])]
 /** A server of somebody else's is left as it was found. */
 const leave = (call: Call) => call(removeDatabase, { name: 'notes', confirm: 'notes' })
 
+/** Some of them are longer than a model reads. */
 const rowsFrom = (first: number, count: number) =>
-  Array.from({ length: count }, (_, at) => `n${first + at},"Note ${at}\nof many","${TEXT}${first + at}"`)
+  Array.from(
+    { length: count },
+    (_, at) =>
+      `n${first + at},"Note ${at}\nof many","${TEXT.repeat((first + at) % 100 === 0 ? 5 : 1)}${first + at}"`,
+  )
 const TEXT = 'words '.repeat(200)
 
 async function writeCsv(rows: readonly string[]): Promise<string> {
@@ -187,20 +192,26 @@ test.each(PLACES)(
 /** What a load has replaced, until it can no longer be undone. */
 const KEPT = /^svc_loads\.\w+_(before|keys|finished|undone)$/
 
-/** Its rows in one look: which there are, and what they say. */
-async function lookAt({ call }: Running): Promise<{ rows: number; vectors: number; digest: string }> {
+type Look = { rows: number; vectors: number; digest: string; passages: string }
+
+/** Its rows in one look: which there are, and what they and their passages say. */
+async function lookAt({ call }: Running): Promise<Look> {
   const { url } = await call(showConnectionString, { name: 'notes' })
   // Its server may be killed meanwhile: nothing is asked behind our back, so that nothing fails there.
   const sql = postgres(url, { max: 1, fetch_types: false, onnotice() {} })
   try {
     const [found] = await sql.unsafe(
       `select count(*)::int as rows, count(embedding)::int as vectors,
-        md5(string_agg(id || ':' || title || ':' || text, ',' order by id collate "C")) as digest from notes`,
+        md5(string_agg(id || ':' || title || ':' || text, ',' order by id collate "C")) as digest,
+        (select count(distinct row_id) || ' ' || count(embedding) || ' ' ||
+          md5(string_agg(row_id || ':' || place || ':' || passage, ',' order by row_id collate "C", place))
+          from svc_passages.notes) as passages from notes`,
     )
     return {
       rows: Number(found!['rows']),
       vectors: Number(found!['vectors']),
       digest: String(found!['digest']),
+      passages: String(found!['passages']),
     }
   } finally {
     await sql.end({ timeout: 1 })
@@ -240,6 +251,9 @@ test.each(PLACES)(
         const after = await lookAt(system)
         expect(after).toMatchObject({ rows: rows.length, vectors: rows.length })
         expect(after.digest).not.toBe(before.digest)
+        const long = rows.filter((row) => row.length > 4_000).length
+        expect(after.passages.split(' ')[0]).toBe(String(long))
+        expect(after.passages).not.toBe(before.passages)
         versions.push(after)
         const known = new Set(versions.map((one) => JSON.stringify(one)))
         expect(seen.filter((look) => !known.has(look))).toEqual([])

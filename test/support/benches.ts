@@ -49,6 +49,10 @@ export const WORK: Says = {
     /a page of activity, the newest: .* \S+x/,
     /^ {2}sweeping a year of .* s of database CPU/m,
   ],
+  'row-access': [
+    /^ {2}who sees half of the rows +\S+ ms, \S+x \(target 1\.3x:/m,
+    /^ {2}who sees one row in a hundred +\S+ ms, \S+x \(target 1\.3x:/m,
+  ],
   replicas: [/^ {2}tool calls[^]*?four against one \S+x/m, /^ {2}deliveries[^]*?four against one \S+x/m],
 }
 

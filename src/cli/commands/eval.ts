@@ -1,8 +1,8 @@
 /** `svc datasource eval`: asks questions whose answers are known, and says how many were found and what came instead. */
 import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { readQuestions, type Question } from '../../client/read-questions.ts'
 import { BODY_MAX_BYTES, EVAL } from '../../contracts/limits.ts'
-import { readQuestions, type Question } from '../../contracts/read-questions.ts'
 import type { Output } from '../../contracts/operations.ts'
 import type { CommandContext } from '../command-context.ts'
 import type { Run } from '../command.ts'

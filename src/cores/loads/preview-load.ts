@@ -63,11 +63,11 @@ export const previewLoad: Verb<'previewLoad', LoadDeps> = read(async (context, {
 /** Of an id nothing is recognized: it is known once it is chosen, and stays a text. */
 function typeOf(
   format: LoadFormat,
-  { headers, lists = [] }: Header,
+  { headers, lists = [], jsons = [] }: Header,
   rows: readonly (readonly string[])[],
   at: number,
 ) {
-  if (lists.includes(headers[at]!)) return { type: null, note: null }
+  if ([...lists, ...jsons].includes(headers[at]!)) return { type: null, note: null }
   const type = recognizeValues(
     format,
     rows.map((cells) => cells[at] ?? ''),

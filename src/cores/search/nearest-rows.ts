@@ -111,13 +111,16 @@ export const textColumns = (entry: SearchEntry): string =>
     .map((_name, at) => `left(${at < 2 ? `c${at}::text` : `to_json(c${at})::text`}, ${CUT}) as c${at}`)
     .join(', ')
 
-/** `+ 0` keeps the vector index out, and leaves the indexes on filtered columns in. Ties go by the id's text. */
+/**
+ * `+ 0` keeps the vector index out, and leaves the indexes on filtered columns in; as a column of its own it is computed once
+ * for each row. Ties go by the id's text.
+ */
 export const exactStatement = (search: VectorSearch, conditions: readonly Condition[]): string => {
   const { distance, join } = nearestOfRow(search, conditions)
   return (
     `select ${textColumns(search.entry)}, distance from (select ${rawColumns(search.entry)}, ` +
-    `(${distance})::float8 as distance from ${quoteTable(search.entry.table)}${join} ` +
-    `where ${whereOf(search, conditions)} order by (${distance}) + 0, ` +
+    `(${distance}) + 0 as distance from ${quoteTable(search.entry.table)}${join} ` +
+    `where ${whereOf(search, conditions)} order by distance, ` +
     `${quoteIdentifier(parseColumnList(search.entry.content_columns)[0]!)}::text collate "C" limit ${search.limit}) found ` +
     `order by distance, c0::text collate "C"`
   )

@@ -73,7 +73,7 @@ export const passagesComment = (about: Pick<RowPassages, 'key' | 'model' | 'dime
 
 /** Whoever has the login may have written another comment: then they are no passages of ours. */
 export function passagesIn(json: unknown, columns: ReadonlyMap<string, ColumnInfo>): RowPassages | undefined {
-  if (json === null) return undefined
+  if (json === null || json === undefined) return undefined
   if (typeof json !== 'string' || json.length > JSON_MAX_CHARACTERS) throw malformed()
   const { comment, rows, operators } = jsonIn(json) as Fields
   if (typeof comment !== 'string' || !comment.startsWith(PASSAGES_COMMENT)) return undefined

@@ -118,7 +118,8 @@ export function passagesStatement(
   const seen = `(select true from ${table} where ${[`${column} = p.row_id`, own, ...texts].join(' and ')} limit 1)`
   const distance = distanceOf(search, 'p.embedding')
   return (
-    `with near as materialized (select p.row_id, (${distance})::float8 as distance from ${nameOf(search)} p ` +
+    // Named first, as everywhere: whoever puts another version in its place takes them in that order, too.
+    `with ours as (select from ${table}), near as materialized (select p.row_id, (${distance})::float8 as distance from ${nameOf(search)} p ` +
     `where ${seen} order by ${distance} limit ${searchedFor(search.limit)}), ` +
     `best as materialized (select near.row_id as ${row}, min(near.distance) as ${near} from near group by near.row_id) ` +
     `select ${shown.texts}, distance, (select count(*)::float8 from near) as searched, ` +

@@ -1,7 +1,7 @@
 /** Reads a file of questions for an eval: YAML, or JSON, which is YAML as well. What is wrong with it is told with its line. */
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Node } from 'yaml'
-import { ServiceError } from './errors.ts'
-import type { Input } from './operations.ts'
+import { ServiceError } from '../contracts/errors.ts'
+import type { Input } from '../contracts/operations.ts'
 
 export type Question = Input<'askEval'>['questions'][number]
 
