@@ -37,6 +37,7 @@ export const SECONDS: Readonly<Record<string, number>> = {
   'test/long/data-sources-two-processes.test.ts': 60,
   'test/long/document-corpus.test.ts': 240,
   'test/long/ended-threads.test.ts': 120,
+  'test/long/ending-receipt.test.ts': 240,
   'test/long/first-start.test.ts': 60,
   'test/long/fuzz.test.ts': 180,
   'test/long/golden-embeddings.test.ts': 90,

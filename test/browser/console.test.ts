@@ -92,6 +92,8 @@ const pagesOf = ({ things, deliveries }: ServedConsole): string[] => [
   '/console/identity-provider/refusals?reason=replayed',
   '/console/audit',
   '/console/audit?search=token',
+  '/console/receipts',
+  '/console/receipts/end?of=organization',
   '/console/maintenance',
   '/console/proposals',
   '/console/integrations',

@@ -152,8 +152,10 @@ describe('a person', () => {
       )
     await shown(person)
     await shown(admin)
-    const { remains } = await ofAdmin()(endWithReceipt, { of: 'person', id: person.userId })
-    expect(remains).toEqual([
+    const { id } = await ofAdmin()(endWithReceipt, { of: 'person', id: person.userId })
+    const receipt = await final(id)
+    expect((await signedBy(receipt)).remains).toEqual(receipt.remains)
+    expect(receipt.remains).toEqual([
       { connection_string: subject, read_by: person.name, read_at: expect.any(String) },
     ])
   })

@@ -13,7 +13,8 @@ export type ReceiptReport = {
 /** Undefined: it is no receipt. */
 export function readReceipt(text: string): ReceiptFile | undefined {
   try {
-    const read = JSON.parse(text) as Partial<ReceiptFile>
+    const read = JSON.parse(text) as Partial<ReceiptFile> | null
+    if (!read) return undefined
     const isIt = typeof read.signed === 'string' && typeof read.signature === 'string'
     return isIt && Array.isArray(read.keys) ? (read as ReceiptFile) : undefined
   } catch {

@@ -2,12 +2,13 @@
 import { sql } from '../../../db/drizzle.ts'
 import type { Database, Transaction } from '../../../db/connect.ts'
 import { notify } from '../../../db/listen.ts'
-import type { Cut, SignedReceipt } from '../../contracts/receipt-format.ts'
+import type { Cut, Remains, SignedReceipt } from '../../contracts/receipt-format.ts'
 import { REMOTE_ANSWER_SECONDS } from '../../contracts/limits.ts'
 import type { DataKeys } from '../../trust/data-key.ts'
 import type { Clock } from '../dependencies.ts'
 import { committingLocally } from '../transaction.ts'
 import { readSigner } from '../trail/index.ts'
+import { readRemains } from './read-remains.ts'
 import { totalCut, type ReceiptRow } from './receipt-rows.ts'
 
 type SettleDeps = { readonly db: Database; readonly clock: Clock; readonly dataKeys: DataKeys }
@@ -18,6 +19,7 @@ export async function settleReceipts(deps: SettleDeps): Promise<void> {
     if (rows.length === 0) return
     const signer = await readSigner(tx, deps)
     for (const { row, cuts, finalAt } of rows) {
+      const remains = await remainsOf(tx, row)
       const receipt: SignedReceipt = {
         receipt: 1,
         id: row.id,
@@ -30,15 +32,22 @@ export async function settleReceipts(deps: SettleDeps): Promise<void> {
         ended: row.ended,
         cut: totalCut(cuts),
         processes: cuts.length,
-        remains: row.remains,
+        remains,
         key: signer.id,
       }
       const signed = JSON.stringify(receipt)
       await tx.execute(sql`update receipts set final_at = ${receipt.final_at}::timestamptz, signed = ${signed},
-        signature = ${signer.signReceipt(signed)} where id = ${row.id} and final_at is null`)
+        remains = ${JSON.stringify(remains)}::text::jsonb, signature = ${signer.signReceipt(signed)} where id = ${row.id} and final_at is null`)
       await notify(tx, 'endings', row.id)
     }
   })
+}
+
+/** Read again: somebody may have got a connection string while their access ended. */
+async function remainsOf(tx: Transaction, row: ReceiptRow): Promise<readonly Remains[]> {
+  const isRemoved = row.whose.includes(row.orgId)
+  if (isRemoved || (row.ofKind !== 'person' && row.ofKind !== 'organization')) return []
+  return readRemains(tx, row.orgId, row.ofKind === 'person' ? row.ofId : null)
 }
 
 type Settled = { readonly row: ReceiptRow; readonly cuts: readonly Cut[]; readonly finalAt: string }
@@ -47,7 +56,7 @@ type Settled = { readonly row: ReceiptRow; readonly cuts: readonly Cut[]; readon
 async function findSettled(tx: Transaction): Promise<Settled[]> {
   const rows = await tx.execute<Omit<Settled, 'row'> & Record<string, unknown>>(sql`
     select id, org_id as "orgId", of_kind as "ofKind", of_id as "ofId", of_name as "ofName", by_id as "byId",
-      by_name as "byName", is_rehearsal as "isRehearsal", began_at::text as "beganAt", ended, remains,
+      by_name as "byName", is_rehearsal as "isRehearsal", began_at::text as "beganAt", ended, whose,
       (select coalesce(json_agg(cut), '[]') from receipt_acknowledgements a where a.receipt_id = r.id) as cuts,
       -- Not before any of them has acknowledged it, nor before the last lease has lapsed.
       date_trunc('milliseconds', clock_timestamp() + interval '1 millisecond')::text as "finalAt"

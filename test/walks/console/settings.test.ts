@@ -101,6 +101,40 @@ test('SCIM: an owner sets it up, copies the bearer once, gives a group a role, r
   expect((await call(showScim, {})).bearer).toBeNull()
 })
 
+describe('ending access with a receipt', () => {
+  test('is rehearsed, done, told when it is final, and listed; a member of another organization is not found', async () => {
+    const { org, people, admin, viewer } = await scene()
+    const other = await scene()
+    const page = await admin.open(`/console/receipts/end?of=person&id=${people.developer.userId}`)
+    const rehearsed = await page.form('Rehearse').submit()
+    expect(rehearsed.text).toContain('Nothing was ended.')
+    const begun = await page.form('End access now').submit()
+    const shown = async () => (await admin.open(begun.path)).text
+    await expect.poll(shown).toContain('1 member')
+    await expect.poll(async () => (await admin.open(`${begun.path}/part`)).html).toContain('data-final')
+    expect(await shown()).toContain(`Member ${people.developer.userId}`)
+    const { members } = await org.owner.call(listMembers, { org_id: org.id })
+    expect(members.map(({ user_id }) => user_id)).not.toContain(people.developer.userId)
+    const listed = await admin.open((await admin.open('/console/audit')).link('Receipts'))
+    expect(listed.row(people.developer.email)).toContain('Final')
+    expect((await viewer.open('/console/receipts')).status).toBe(403)
+    expect((await other.admin.open(begun.path)).status).toBe(404)
+    const strange = await other.admin.open(`/console/receipts/end?of=person&id=${people.developer.userId}`)
+    expect((await strange.form('End access now').submit()).status).toBe(404)
+  })
+
+  test('an owner removes the organization by typing its name', async () => {
+    const { org, owner, admin, people } = await scene()
+    expect((await admin.open(SETTINGS)).text).not.toContain('Remove the organization')
+    const page = await owner.open(SETTINGS)
+    const refused = await page.form('Remove organization').with({ confirm: 'another' }).submit()
+    expect(refused.text).toContain('The name and its confirmation differ')
+    const gone = await page.form('Remove organization').with({ confirm: org.name }).submit()
+    expect(gone.notices[0]).toBe(`${org.name} is removed.`)
+    expect((await people.viewer.call(listOrganizations, {})).organizations).toEqual([])
+  })
+})
+
 describe('groups', () => {
   const GROUPS = `${MEMBERS}/groups`
 

@@ -34,6 +34,7 @@ export const receiptRoutes = () =>
     .get('/receipts/end', (c) => showEnd(c))
     .post('/receipts/end', end)
     .get('/receipts/:id', showOne)
+    .get('/receipts/:id/part', showPart)
     .get('/receipts/:id/receipt.json', download)
     .post('/receipts/:id/rotate', rotate)
 
@@ -133,14 +134,28 @@ function receiptOf(c: PageContext): Promise<Shown> {
 
 async function showOne(c: PageContext) {
   const receipt = await receiptOf(c)
-  const { of, by, rehearsal, state } = receipt
-  const isFinal = state === 'final'
+  const { of, rehearsal } = receipt
   return page(c, {
     title: rehearsal ? `Rehearsal: ${of.name}` : of.name,
     lead: rehearsal ? 'Nothing was ended. This is what would end.' : 'Access has ended.',
-    actions: isFinal && linkButton(`${RECEIPTS_PATH}/${receipt.id}/receipt.json`, 'Download', 'quiet'),
+    actions:
+      receipt.state === 'final' &&
+      linkButton(`${RECEIPTS_PATH}/${receipt.id}/receipt.json`, 'Download', 'quiet'),
     body: html`
-      <div data-refresh>
+      <div data-refresh="${RECEIPTS_PATH}/${receipt.id}/part">${receiptPart(receipt)}</div>
+      ${receipt.remains.length > 0 && remainsCard(c, receipt)}
+      <p class="note">Verify the download offline: <code>svc audit verify receipt.json</code></p>
+    `,
+  })
+}
+
+/** The script asks for it again until it is final. */
+const showPart = async (c: PageContext) => c.html(receiptPart(await receiptOf(c)))
+
+const receiptPart = (receipt: Shown) => {
+  const { of, by, state } = receipt
+  const isFinal = state === 'final'
+  return html`
         ${
           isFinal
             ? html`<div data-final></div>`
@@ -153,18 +168,14 @@ async function showOne(c: PageContext) {
           'Receipt',
           html`<dl class="pairs">
             ${pair('Access of', html`${OF_LABELS[of.kind]} <code class="long">${of.id}</code>`)}
-            ${pair('Ended by', by.name)} ${pair('Ended', exactTime(receipt.began_at))}
+            ${pair('Ended by', by.name)} ${pair('At', exactTime(receipt.began_at))}
             ${pair('No byte after', receipt.final_at === null ? 'Pending' : html`<code>${receipt.final_at}</code>`)}
-            ${pair('Ended', counts(receipt.ended, KINDS))} ${pair('Cut off', counts(receipt.cut, CUT_KINDS))}
+            ${pair('What ended', counts(receipt.ended, KINDS))} ${pair('Cut off', counts(receipt.cut, CUT_KINDS))}
             ${pair('Processes', `${receipt.processes.acknowledged} acknowledged it`)}
             ${pair('Receipt', html`<code>${receipt.id}</code>`)}
           </dl>`,
         )}
-      </div>
-      ${receipt.remains.length > 0 && remainsCard(c, receipt)}
-      <p class="note">Verify the download offline: <code>svc audit verify receipt.json</code></p>
-    `,
-  })
+      `
 }
 
 const KINDS: Readonly<Record<string, string>> = { ...ENDED_KINDS, personal_message: 'queued message' }
