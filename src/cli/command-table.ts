@@ -17,7 +17,6 @@ export const GROUPS: Readonly<Record<string, string>> = {
   docs: 'Sync folders of documents',
   skills: 'Install skills for coding agents',
   agents: 'Manage connected assistants',
-  access: 'End access with a receipt',
   tokens: 'Manage API tokens',
   groups: 'Manage groups of members',
   apps: 'Manage apps',
@@ -51,18 +50,18 @@ export const ROOT_OPTIONS: readonly Option[] = [
 
 /** In which order help lists what follows these words. What is not named here comes behind it. */
 const ORDER: Readonly<Record<string, string>> = {
-  '': 'login logout status context datasource db docs skills agents access tokens apps notifications activity audit open api doctor completion',
+  '': 'login logout status context datasource db docs skills agents tokens apps notifications activity audit open api doctor completion',
   context: 'list use show remove',
   datasource: 'list query search',
-  db: 'list show create connect rotate psql attach load loads remove',
+  db: 'list show create connect psql attach load loads remove',
   docs: 'create sync undo status',
   skills: 'list install show status',
-  agents: 'list day narrow revoke clients block unblock provider off on machines',
+  agents: 'list day narrow revoke access clients block unblock provider off on machines',
   'agents provider':
     'add probe activate update pause resume remove disconnect clients create-client allow forbid rules set-rules preview links link unlink refusals',
   'agents machines': 'create show update add-credential rotate-credential revoke-credential remove',
   apps: 'list connect create push revisions diff logs deploy deployments rollback cancel runner remote tokens bind bindings pipelines checks maintenance proposals',
-  access: 'end receipt receipts',
+  'agents access': 'end receipt receipts',
   audit: 'export verify streams',
   'audit streams': 'add remove',
   'apps logs': 'groups push',

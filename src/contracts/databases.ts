@@ -130,12 +130,12 @@ export const rotateConnectionString = removing({
   errors: ['NOT_FOUND', 'CONFLICT', 'TIMEOUT'],
   closedToSupport: true,
   command: {
-    path: 'db rotate',
+    path: 'db connect rotate',
     summary: 'Give a database another password; every program that uses it needs the new connection string',
     confirm: 'This ends the connection string of {name}: whoever uses it is disconnected.',
     done: 'Rotated {name}. Show the new connection string: svc db connect {name}',
     listedBy: 'db list',
-    examples: ['svc db rotate handbook --yes'],
+    examples: ['svc db connect rotate handbook --yes'],
   },
   http: { method: 'post', path: '/api/wf/databases/{name}/rotate', success: 204 },
 })

@@ -71,14 +71,14 @@ export const endWithReceipt = removing({
   output: Receipt,
   errors: ['NOT_FOUND', 'CONFLICT'],
   command: {
-    path: 'access end',
+    path: 'agents access end',
     summary: 'End access with a signed receipt',
     arguments: ['of', 'id'],
     options: ['dry_run'],
     confirm: 'This ends access ({of} {id}) in all processes.',
     fields: RECEIPT_FIELDS,
-    notes: ['Fetch it when it is final, and keep it: svc access receipt {id} --json > receipt.json'],
-    examples: ['svc access end person usr_0mwhkcyh5nlh1pqqssy5gj19q --dry-run'],
+    notes: ['Fetch it when it is final, and keep it: svc agents access receipt {id} --json > receipt.json'],
+    examples: ['svc agents access end person usr_0mwhkcyh5nlh1pqqssy5gj19q --dry-run'],
   },
   http: { method: 'post', path: '/api/v1/receipts', success: 201 },
 })
@@ -107,11 +107,11 @@ export const showReceipt = reading({
   output: Receipt,
   errors: ['NOT_FOUND'],
   command: {
-    path: 'access receipt',
+    path: 'agents access receipt',
     summary: 'Show a receipt; keep it with --json, and verify it with `svc audit verify`',
     fields: RECEIPT_FIELDS,
-    listedBy: 'access receipts',
-    examples: ['svc access receipt rct_0mwhkcyh5nlh1pqqssy5gj19q --json'],
+    listedBy: 'agents access receipts',
+    examples: ['svc agents access receipt rct_0mwhkcyh5nlh1pqqssy5gj19q --json'],
   },
   http: { method: 'get', path: '/api/v1/receipts/{receipt_id}' },
 })
@@ -127,10 +127,10 @@ export const listReceipts = reading({
     ...pageOutput,
   }),
   command: {
-    path: 'access receipts',
+    path: 'agents access receipts',
     summary: 'List the receipts of endings of access (admin or higher)',
     table: 'RECEIPT=id, state, OF=of.kind, NAME=of.name, BY=by.name, began_at, final_at',
-    examples: ['svc access receipts'],
+    examples: ['svc agents access receipts'],
   },
   http: { method: 'get', path: '/api/v1/receipts' },
 })

@@ -15,6 +15,7 @@ const PREFIXES = [
 /** Ids of things that people have no word for. */
 const WITHOUT_WORD = {
   trs: 'a stream of the trail',
+  rct: 'a receipt of an ending of access, in the row of audit trail',
   apt: 'a token of an app',
   wlb: 'a service account that is bound to an app',
   chr: 'a run of a check',

@@ -1,4 +1,4 @@
-/** `svc agents revoke --receipt` and `svc access end`: ends access, and waits until its receipt is final. */
+/** `svc agents revoke --receipt` and `svc agents access end`: ends access, and waits until its receipt is final. */
 import { fieldsOf, fillText } from '../cells.ts'
 import type { CommandContext } from '../command-context.ts'
 import type { CommandInput, Run } from '../command.ts'
@@ -47,13 +47,13 @@ async function end(
     ctx.info(
       sanitizeLine(
         fillText(
-          'Not ended: {read_by} read the connection string of {connection_string}. Rotate it: svc db rotate ',
+          'Not ended: {read_by} read the connection string of {connection_string}. Rotate it: svc db connect rotate ',
           one,
         ) + one.connection_string.replace(/^db_/, ''),
       ),
     )
   if (receipt.state === 'pending')
-    ctx.info(`Not final yet: ${receipt.processes.waiting_for} processes. svc access receipt ${begun.id}`)
+    ctx.info(`Not final yet: ${receipt.processes.waiting_for} processes. svc agents access receipt ${begun.id}`)
 }
 
 const FIELDS = {

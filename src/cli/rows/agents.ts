@@ -20,7 +20,7 @@ export const AGENT_ROWS: readonly HandWritten[] = [
     load: async () => (await import('../commands/receipts.ts')).revokeGrant,
   },
   {
-    path: 'access end',
+    path: 'agents access end',
     load: async () => (await import('../commands/receipts.ts')).endWithReceipt,
   },
   {
