@@ -8,7 +8,7 @@ import type { Principal } from '../contracts/operation.ts'
 import type { Cut, CutKind } from '../contracts/receipt-format.ts'
 
 /** What an answer is written to. */
-export type Connected = {
+type Connected = {
   /** Ends the connection at once; what was not sent is not sent. */
   reset(): void
   /** Whether some of the answer is on its way. */
