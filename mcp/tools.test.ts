@@ -774,10 +774,10 @@ test('a call that the gateway has not recorded is reported with every scope its 
   expect(system.reported).toMatchObject([{ scopes: ['notifications:write'] }])
 })
 
-test('what a tool needs is said to others as it is', () => {
-  const needs = TOOLS.map(({ name, resource, scopes, minimumRole }) => [
+test('what a tool requires is said to others as it is', () => {
+  const rules = TOOLS.map(({ name, resource, scopes, minimumRole }) => [
     name,
     { resource, scopes, minimumRole },
   ])
-  expect(needs).toEqual(Object.entries(MCP_TOOLS))
+  expect(rules).toEqual(Object.entries(MCP_TOOLS))
 })

@@ -2,7 +2,7 @@
 import { atLeast, type Role } from './roles.ts'
 import type { Resource, Scope } from './scopes.ts'
 
-export type ToolNeeds = {
+export type ToolRule = {
   readonly resource: Resource
   /** One call needs all of them. */
   readonly scopes: readonly Scope[]
@@ -33,13 +33,13 @@ export const MCP_TOOLS = {
     minimumRole: 'viewer',
   },
   notification_follow: { resource: 'notifications', scopes: ['notifications:write'], minimumRole: 'viewer' },
-} as const satisfies Record<string, ToolNeeds>
+} as const satisfies Record<string, ToolRule>
 
 export type McpToolName = keyof typeof MCP_TOOLS
 export const MCP_TOOL_NAMES = Object.keys(MCP_TOOLS) as [McpToolName, ...McpToolName[]]
 
-export const missingScopes = (tool: Pick<ToolNeeds, 'scopes'>, scopes: readonly Scope[]): Scope[] =>
+export const missingScopes = (tool: Pick<ToolRule, 'scopes'>, scopes: readonly Scope[]): Scope[] =>
   tool.scopes.filter((scope) => !scopes.includes(scope))
 
-export const hasRoleFor = (tool: Pick<ToolNeeds, 'minimumRole'>, role: Role): boolean =>
+export const hasRoleFor = (tool: Pick<ToolRule, 'minimumRole'>, role: Role): boolean =>
   atLeast(role, tool.minimumRole)

@@ -1,6 +1,6 @@
 /**
  * Ninety generated days of agents with real grants, in two organizations: narrowed to what it used, every call that an agent made
- * still succeeds, and every other one is refused. What each call needs is written down here once more.
+ * still succeeds, and every other one is refused. What each call takes is written down here once more.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createApp } from '../../src/contracts/apps.ts'
@@ -56,17 +56,17 @@ afterAll(async () => {
   await place.remove()
 })
 
-type Call = { readonly tool: string; readonly input: object; readonly needs: readonly string[] }
+type Call = { readonly tool: string; readonly input: object; readonly takes: readonly string[] }
 
 const CALLS: readonly Call[] = [
   ...SOURCES.map((name) => ({
     tool: 'datasource_query',
     input: { source_id: `db_${name}`, query: '[1,0,0]' },
-    needs: ['data:read', name],
+    takes: ['data:read', name],
   })),
-  { tool: 'datasource_list', input: {}, needs: ['data:read'] },
-  { tool: 'app_list', input: {}, needs: ['maintenance:read'] },
-  { tool: 'maintenance_set', input: { app: 'shop', enabled: true }, needs: ['maintenance:admin'] },
+  { tool: 'datasource_list', input: {}, takes: ['data:read'] },
+  { tool: 'app_list', input: {}, takes: ['maintenance:read'] },
+  { tool: 'maintenance_set', input: { app: 'shop', enabled: true }, takes: ['maintenance:admin'] },
 ]
 
 type Agent = { readonly org: Org; readonly assistant: Assistant; readonly grantId: string; refresh: string }
@@ -144,11 +144,11 @@ test('ninety days: what was called still succeeds, and everything else is refuse
     await call(narrowGrant, { grant_id: agent.grantId, used_within_days: days })
     const token = await tokenOf(agent)
     const recent = [...made[at]!].filter(([, last]) => last > 89 - days).map(([one]) => one)
-    const needed = new Set(recent.flatMap(({ needs }) => needs))
+    const taken = new Set(recent.flatMap(({ takes }) => takes))
     expect(recent.length).toBeGreaterThan(0)
     expect(recent.length).toBeLessThan(CALLS.length)
     for (const one of CALLS) {
-      const isKept = one.needs.every((need) => needed.has(need))
+      const isKept = one.takes.every((right) => taken.has(right))
       expect([one.tool, one.input, await succeeds(token, one)]).toEqual([one.tool, one.input, isKept])
     }
     expect((await call(showGrant, { grant_id: agent.grantId })).ended).toBeNull()

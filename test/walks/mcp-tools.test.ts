@@ -399,6 +399,6 @@ test('what an agent uses is counted by scope and data source, in its own organiz
     ['maintenance:read', 1],
   ])
   expect(counted.sources).toMatchObject([{ id: notes.id, source_id: 'db_notes', calls: 3 }])
-  const stranger = await connect(others.owner)
-  expect((await others.owner.call(showGrant, { grant_id: stranger.grantId })).use.sources).toEqual([])
+  const another = await connect(others.owner)
+  expect((await others.owner.call(showGrant, { grant_id: another.grantId })).use.sources).toEqual([])
 })

@@ -194,11 +194,9 @@ test('what becomes of an unused agent is told to its person alone, before and af
     await harness.record(one, { ...agent, type: 'agent.ended', data: { grant_id: 'grt_1' } })
     await harness.drain()
     const told = await harness.db.select().from(notifications).where(eq(notifications.orgId, one.id))
-    expect(told.map(({ userId, type }) => [userId, type]).toSorted()).toEqual([
-      [person.userId, 'agent.ended'],
-      [person.userId, 'agent.narrowed'],
-      [person.userId, 'agent.unused'],
-    ])
+    expect(told.map(({ userId, type }) => `${userId} ${type}`).toSorted()).toEqual(
+      ['agent.ended', 'agent.narrowed', 'agent.unused'].map((type) => `${person.userId} ${type}`),
+    )
     expect((await harness.deliveriesOf(one)).map(({ userId, channel }) => [userId, channel])).toEqual(
       Array.from({ length: 3 }, () => [person.userId, 'email']),
     )

@@ -53,7 +53,7 @@ export const showAgentDay: Verb<'showAgentDay'> = read(async (context, { grant_i
 function presentPeriod(rows: readonly Row[]) {
   const named = (isOfKind: (name: string) => boolean) =>
     [...Map.groupBy(rows, ({ name }) => name)].flatMap(([name, of]) =>
-      name === null || !isOfKind(name) ? [] : [{ name, ...countsOf(of), hits: sum(of, 'hits') }],
+      name === null || !isOfKind(name) ? [] : [{ name, of }],
     )
   const errors = [...Map.groupBy(rows, ({ error }) => error)].flatMap(([error, of]) =>
     error === null ? [] : [{ error, calls: sum(of, 'calls') }],
@@ -67,8 +67,10 @@ function presentPeriod(rows: readonly Row[]) {
         .at(-1)!,
     ).toISOString(),
     ...countsOf(rows),
-    data_sources: mostFirst(named(isSource)).map(({ name: source_id, ...of }) => ({ source_id, ...of })),
-    functions: mostFirst(named((name) => !isSource(name))).map(({ hits: _, ...of }) => of),
+    data_sources: mostFirst(
+      named(isSource).map(({ name, of }) => ({ source_id: name, ...countsOf(of), hits: sum(of, 'hits') })),
+    ),
+    functions: mostFirst(named((name) => !isSource(name)).map(({ name, of }) => ({ name, ...countsOf(of) }))),
     errors: mostFirst(errors),
   }
 }
