@@ -1,8 +1,7 @@
 /** Connected agents: which assistants act for whom, and since when. Each has a page of its own. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
-import { listGrants, listOauthClients, type Grant as GrantShape } from '../../../contracts/grants.ts'
-import { PAGE_MAX } from '../../../contracts/limits.ts'
+import { listGrants, type Grant as GrantShape } from '../../../contracts/grants.ts'
 import { SCOPE_LABELS } from '../../../contracts/scopes.ts'
 import { linkButton } from '../../../pages/parts.ts'
 import { confirmDialog } from '../../forms.ts'
@@ -14,7 +13,10 @@ import { agentPath, AGENTS_PATH, agentsOffNotice, disconnectText, viaBadge } fro
 import { clientLabel, clientOf, verifiedBadge } from './client-labels.ts'
 import { canQueryData } from './grant-sources.ts'
 
-const GRANTS = listOf(listGrants, { client_id: { label: 'Client', all: 'All clients' } })
+const GRANTS = listOf(listGrants, {
+  search: { label: 'Agent or user' },
+  client_id: { label: 'Client', all: 'All clients' },
+})
 
 type Grant = z.output<typeof GrantShape>
 
@@ -22,14 +24,9 @@ export const agentListRoutes = () => createRoutes().get('/agents', showAgents)
 
 async function showAgents(c: PageContext) {
   const organization = organizationOf(c)
-  const session = sessionOf(c)
-  const isAdmin = hasRole(session, 'admin')
-  const [chosen, clients] = await Promise.all([
-    listChosen(c, isAdmin),
-    isAdmin ? session.call(listOauthClients, { limit: PAGE_MAX }) : undefined,
-  ])
-  const { isAll, listed } = chosen
-  const parts = GRANTS.parts(c, listed, { client_id: clientOptions(c, clients?.oauth_clients ?? []) })
+  const isAdmin = hasRole(sessionOf(c), 'admin')
+  const { isAll, listed } = await listChosen(c, isAdmin)
+  const parts = GRANTS.parts(c, listed, { client_id: clientOptions(listed.grants) })
   return page(c, {
     title: 'Connected agents',
     lead: `Assistants that act in ${organization.name} on ${isAll ? 'behalf of its members' : 'your behalf'}.`,
@@ -39,7 +36,7 @@ async function showAgents(c: PageContext) {
       ${listCard(c, {
         label: 'Filter agents',
         ...parts,
-        filters: clients && html`${ownerFilter(isAll, 'agents')} ${parts.filters}`,
+        filters: isAdmin && html`${ownerFilter(isAll, 'agents')} ${parts.filters}`,
         caption: 'Connected agents, newest first',
         columns: [
           'Agent',
@@ -66,17 +63,21 @@ async function listChosen(c: PageContext, isAdmin: boolean) {
   return { isAll: true, listed: await GRANTS.call(c, { all: 'true' }) }
 }
 
-const clientOptions = (c: PageContext, known: z.output<typeof listOauthClients.output>['oauth_clients']) =>
-  known
-    .filter(({ client_id, live_grants }) => live_grants > 0 || client_id === c.req.query('client_id'))
-    .map((one) => ({ value: one.client_id, label: clientLabel(one) }))
+/** Those on the page: a list of all clients would cost as much as that of the agents, and the search finds the others. */
+const clientOptions = (grants: readonly Grant[]) => [
+  ...new Map(
+    grants.map((grant) => [grant.client_id, { value: grant.client_id, label: clientLabel(clientOf(grant)) }]),
+  ).values(),
+]
 
 const emptyList = (isAll: boolean, isFiltered: boolean) =>
   isFiltered
     ? emptyState(
-        'No agents of this client',
-        isAll ? 'Nobody has connected it.' : 'You have not connected it. Another member may have.',
-        html`<a href="${isAll ? `${AGENTS_PATH}?all=true` : AGENTS_PATH}">Show all clients</a>`,
+        'No agents found',
+        isAll
+          ? 'Nobody has connected one like this.'
+          : 'You have not connected one like this. Another member may have.',
+        html`<a href="${isAll ? `${AGENTS_PATH}?all=true` : AGENTS_PATH}">Show all agents</a>`,
       )
     : emptyState(
         isAll ? 'No connected assistants yet' : 'You have not connected an assistant yet',
