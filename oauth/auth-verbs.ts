@@ -1,4 +1,5 @@
 /** The verb of each operation of the auth-service. Written by `npm run generate` from the contracts; do not edit. */
+import { showAccess } from '../src/cores/access/show-access.ts'
 import { listAudit } from '../src/cores/audit/list-audit.ts'
 import { blockOauthClient } from '../src/cores/grants/block-oauth-client.ts'
 import { evictRegistration } from '../src/cores/grants/evict-registration.ts'
@@ -114,6 +115,7 @@ export const VERBS = {
   listSessions,
   signOut,
   signOutEverywhere,
+  showAccess,
   endAccessSince,
   createApiToken,
   listApiTokens,

@@ -50,7 +50,7 @@ export const ROOT_OPTIONS: readonly Option[] = [
 
 /** In which order help lists what follows these words. What is not named here comes behind it. */
 const ORDER: Readonly<Record<string, string>> = {
-  '': 'login logout status context datasource db docs skills agents tokens apps notifications activity audit open api doctor completion',
+  '': 'login logout status context datasource db docs skills agents access tokens apps notifications activity audit open api doctor completion',
   context: 'list use show remove',
   datasource: 'list query search',
   db: 'list show create connect psql attach load loads remove',

@@ -2,6 +2,7 @@
 import type { OperationCall } from './operation-call.ts'
 
 export const OPERATION_CALLS: Readonly<Record<string, OperationCall>> = {
+  'access': { operation: 'showAccess', atLeastOne: { problem: 'Whose access?', hint: 'Add --user, --token or --grant' }, fields: { ROLE: 'now.role', APPS: 'now.apps.count' }, format: 'yaml' },
   'tokens list': { operation: 'listApiTokens', rows: 'tokens', pages: true, table: { TOKEN: 'id', NAME: 'name', 'STARTS WITH': 'starts_with', 'ROLE CAP': 'role_cap', EXPIRES: 'expires_at', 'LAST USED': 'last_used_at', 'OLD VALUE UNTIL': 'previous.works_until', 'OLD VALUE USED': 'previous.last_used_at' } },
   'tokens rotate': { operation: 'rotateApiToken', fields: { id: 'id', name: 'name', token: 'token' }, notes: ['Store the new value now: it is not shown again.', { if: 'previous', text: 'The old one works until {previous.works_until}.' }] },
   'tokens revoke': { operation: 'revokeApiToken', confirm: 'This revokes {token_id}. Whatever uses it stops working.', done: 'Revoked {token_id}' },

@@ -27,6 +27,7 @@ export const REQUESTS = {
   listSessions: ['GET', '/api/v1/sessions'],
   signOut: ['DELETE', '/api/v1/sessions/{session_id}'],
   signOutEverywhere: ['DELETE', '/api/v1/sessions'],
+  showAccess: ['POST', '/api/v1/access/show'],
   endAccessSince: ['POST', '/api/v1/access/end'],
   createApiToken: ['POST', '/api/v1/tokens'],
   listApiTokens: ['GET', '/api/v1/tokens'],

@@ -8,6 +8,7 @@ import { CONSOLE_ASSETS } from './layout.ts'
 import { activityRoutes } from './pages/activity/activity.ts'
 import { agentClientRoutes } from './pages/agents/agent-clients.ts'
 import { agentListRoutes } from './pages/agents/agents.ts'
+import { accessRoutes } from './pages/access/access.ts'
 import { agentDayRoutes } from './pages/agents/agent-day.ts'
 import { agentRoutes } from './pages/agents/agent.ts'
 import { machineAgentRoutes } from './pages/agents/machine-agent.ts'
@@ -137,6 +138,7 @@ const ROUTES = [
   ticketRoutes,
   connectRoutes,
   agentListRoutes,
+  accessRoutes,
   agentRoutes,
   agentDayRoutes,
   agentClientRoutes,

@@ -48,6 +48,7 @@ const NAVIGATION: readonly Group[] = [
           { href: '/console/agents', label: 'Agents', for: 'viewer' },
           { href: '/console/agents/clients', label: 'Clients', for: 'admin' },
           { href: '/console/agents/machine', label: 'Machine agents', for: 'admin' },
+          { href: '/console/access', label: 'Access', for: 'viewer' },
         ],
       },
       {

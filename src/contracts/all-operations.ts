@@ -74,6 +74,7 @@ export const OPERATIONS = [
   sessions.listSessions,
   sessions.signOut,
   sessions.signOutEverywhere,
+  access.showAccess,
   access.endAccessSince,
   tokens.createApiToken,
   tokens.listApiTokens,

@@ -76,6 +76,7 @@ const pagesOf = ({ things, deliveries }: ServedConsole): string[] => [
   '/console/agents?client_id=nobody',
   '/console/agents/clients',
   '/console/agents/machine',
+  '/console/access',
   '/console/agents/machine?search=nothing',
   '/console/agents/machine/new',
   `/console/agents/machine/${things.machine_agent.id}`,

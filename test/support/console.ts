@@ -134,6 +134,9 @@ function readConsolePage(answer: Answer, send: Send) {
       if (!field) throw new Error(`The form has no field ${name} on ${where}`)
       return field
     }
+    /** A button may send its form elsewhere. */
+    const target = () =>
+      press['formaction'] === undefined ? of : { ...of, action: new URL(press['formaction'], url) }
     const pairs = (): Pair[] => [
       ...of.fields.flatMap((field) =>
         valuesOf(field, filled[field.name]).map((value): Pair => [field.name, value]),
@@ -165,9 +168,9 @@ function readConsolePage(answer: Answer, send: Send) {
         for (const field of isChecked ? of.fields : []) {
           checkAsBrowser(field, valuesOf(field, filled[field.name]))
         }
-        return send(answer, of, pairs())
+        return send(answer, target(), pairs())
       },
-      submitUnchecked: () => send(answer, of, pairs()),
+      submitUnchecked: () => send(answer, target(), pairs()),
     }
   }
 

@@ -1,7 +1,8 @@
 /** One agent: what it may do, what it did, how it ended; told to its user and to admins, and to nobody else. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { asc, eq } from '../../db/drizzle.ts'
-import { outbox, platformAccessGrants } from '../../db/schema.ts'
+import { apps, outbox, platformAccessGrants } from '../../db/schema.ts'
+import { showAccess } from '../../src/contracts/access.ts'
 import {
   listActivity,
   reportToolCall,
@@ -9,11 +10,13 @@ import {
   summarizeActivity,
 } from '../../src/contracts/activity.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
-import { queryDataSource } from '../../src/contracts/data-sources.ts'
+import { listAskableDataSources, queryDataSource } from '../../src/contracts/data-sources.ts'
 import { blockOauthClient, narrowGrant, revokeGrant, showGrant } from '../../src/contracts/grants.ts'
 import { makeId } from '../../src/contracts/ids.ts'
+import { changeMemberRole } from '../../src/contracts/members.ts'
 import { updateOrganization } from '../../src/contracts/organizations.ts'
 import { SCOPE_EDITION, type Scope } from '../../src/contracts/scopes.ts'
+import { createApiToken, revokeApiToken } from '../../src/contracts/tokens.ts'
 import { narrowUnusedGrants } from '../../src/cores/grants/index.ts'
 import { signActor } from '../support/actor.ts'
 import { insertSource } from '../support/data-sources.ts'
@@ -340,8 +343,8 @@ describe('the day of an agent', () => {
     expect((await who.call(showAgentDay, { grant_id: agent.id, day: before })).periods).toEqual([])
     const colleague = await makeMember(system, org, 'developer')
     const other = await makeOrganization(system)
-    for (const stranger of [colleague, other.owner])
-      expect((await stranger.call(showAgentDay, { grant_id: agent.id, day })).periods).toEqual([])
+    for (const another of [colleague, other.owner])
+      expect((await another.call(showAgentDay, { grant_id: agent.id, day })).periods).toEqual([])
   })
 })
 
@@ -487,5 +490,123 @@ describe('what an agent uses', () => {
       (await eventsOf(org)).filter(({ grant_id }) => grant_id === idle.id).map(({ type }) => type),
     ).toEqual(['agent.unused', 'agent.ended'])
     expect((await show(await again(viewer), idle)).ended?.reason).toBe('unused')
+  })
+})
+
+describe('what somebody reaches', () => {
+  const reachedIn = ({ sources }: { sources: readonly { source_id: string; reached: boolean }[] }) =>
+    sources.filter(({ reached }) => reached).map(({ source_id }) => source_id)
+  const ALL = { enabled: true, exposed: true }
+
+  async function furnish() {
+    const open = await insertSource(system, org, { ...ALL, name: 'alpha', minimumRole: 'viewer' })
+    const high = await insertSource(system, org, { ...ALL, name: 'beta', minimumRole: 'admin' })
+    await insertSource(system, org, { name: 'gamma', enabled: true, exposed: false })
+    const configuration = {
+      connection_config: { embedding_configs: [] },
+      filter_schema: {},
+      access_column: 'who',
+    }
+    const rows = await insertSource(system, org, { ...ALL, name: 'rows', configuration })
+    await system.db
+      .insert(apps)
+      .values({ orgId: org.id, id: makeId('app', 1), alias: 'shop', name: 'Shop', createdAt: new Date(1) })
+    return { open, high, rows }
+  }
+
+  test('is what their own calls are answered, and why not is said of everything else', async () => {
+    await furnish()
+    for (const role of ['viewer', 'developer', 'admin'] as const) {
+      const person = await makeMember(system, org, role)
+      const { now, after, loses } = await org.owner.call(showAccess, { user_id: person.userId })
+      const asked = await person.call(listAskableDataSources, {})
+      expect(reachedIn(now).toSorted()).toEqual(asked.data_sources.map(({ id }) => id).toSorted())
+      expect(now.sources.find(({ source_id }) => source_id === 'db_gamma')).toMatchObject({
+        why: ['not_exposed'],
+      })
+      expect(now.apps).toMatchObject({ reached: true, count: 1, readable: role === 'viewer' ? 0 : 1 })
+      expect([after, loses, now.tools]).toEqual([null, null, []])
+      const { rows, rows_of } = now.sources.find(({ source_id }) => source_id === 'db_rows')!
+      expect([rows, rows_of.includes('everyone'), rows_of.includes('role:admin')]).toEqual([
+        'limited',
+        true,
+        role === 'admin',
+      ])
+    }
+  })
+
+  test('of an agent is limited by its grant; narrowing says before what is lost, and then that is lost', async () => {
+    const { open } = await furnish()
+    const agent = await connect(org, org.owner)
+    const before = await org.owner.call(showAccess, { grant_id: agent.id })
+    expect(reachedIn(before.now)).toEqual(['db_alpha', 'db_beta', 'db_rows'])
+    const narrowing = { grant_id: agent.id, scopes: ['data:read' as const], sources: ['db_alpha'] }
+    const { after, loses } = await org.owner.call(showAccess, narrowing)
+    expect(loses).toEqual({
+      sources: ['beta', 'rows'],
+      rows: [],
+      apps: 1,
+      tools: ['app_list', 'maintenance_status', 'proposal_show'],
+    })
+    expect(after!.sources.find(({ source_id }) => source_id === 'db_beta')?.why).toEqual(['not_granted'])
+    expect(after!.apps).toMatchObject({ reached: false, why: ['scope'] })
+    // Nothing was changed by asking.
+    expect(await org.owner.call(showAccess, { grant_id: agent.id })).toEqual(before)
+    await org.owner.call(narrowGrant, narrowing)
+    expect((await org.owner.call(showAccess, { grant_id: agent.id })).now).toEqual(after)
+    const { data_sources } = await (await agent.call())(listAskableDataSources, {})
+    expect(data_sources.map(({ id }) => id)).toEqual([open.sourceId])
+    const wider = { grant_id: agent.id, sources: ['db_beta'] }
+    await expect(org.owner.call(showAccess, wider)).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
+  })
+
+  test('with another role is told before it is given', async () => {
+    await furnish()
+    const admin = await makeMember(system, org, 'admin')
+    const lowered = await org.owner.call(showAccess, { user_id: admin.userId, role: 'viewer' })
+    expect(lowered.loses).toEqual({ sources: ['beta'], rows: ['rows'], apps: 1, tools: [] })
+    const raised = await org.owner.call(showAccess, { user_id: viewer.userId, role: 'admin' })
+    expect(raised.loses).toEqual({ sources: [], rows: [], apps: 0, tools: [] })
+    expect(raised.after).toMatchObject({ role: 'admin', apps: { readable: 1 } })
+    await org.owner.call(changeMemberRole, { org_id: org.id, user_id: admin.userId, role: 'viewer' })
+    expect((await org.owner.call(showAccess, { user_id: admin.userId })).now).toEqual(lowered.after)
+  })
+
+  test('with an API token is at most what its scopes open', async () => {
+    await furnish()
+    const { id } = await org.owner.call(createApiToken, {
+      name: 'read apps',
+      scopes: ['maintenance:read'],
+      audiences: ['platform'],
+    })
+    const { now } = await org.owner.call(showAccess, { token_id: id })
+    expect(reachedIn(now)).toEqual([])
+    expect(now.sources[0]!.why).toEqual(['scope'])
+    expect(now.tools.filter(({ reached }) => reached).map(({ name }) => name)).toEqual([
+      'app_list',
+      'maintenance_status',
+      'proposal_show',
+      'whoami',
+    ])
+    await expect(viewer.call(showAccess, { token_id: id })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await org.owner.call(revokeApiToken, { token_id: id })
+    await expect(org.owner.call(showAccess, { token_id: id })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  })
+
+  test('is told of oneself, and as owner or admin of anybody; for everybody else they do not exist', async () => {
+    const agent = await connect(org, org.owner)
+    const other = await makeOrganization(system)
+    expect((await viewer.call(showAccess, { user_id: viewer.userId })).now.role).toBe('viewer')
+    for (const who of [viewer, other.owner]) {
+      for (const whose of [{ user_id: org.owner.userId }, { grant_id: agent.id }])
+        await expect(who.call(showAccess, whose)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    }
+    for (const invalid of [
+      {},
+      { user_id: viewer.userId, grant_id: agent.id },
+      { user_id: viewer.userId, scopes: ['data:read' as const] },
+      { grant_id: agent.id, role: 'viewer' as const },
+    ])
+      await expect(org.owner.call(showAccess, invalid)).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
   })
 })

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ConnectorDeps } from '../../oauth/connector/dependencies.ts'
 import { clientAdapter } from '../../oauth/connector/registered-clients.ts'
 import type { Call } from '../../src/client/http-client.ts'
-import { endAccessSince } from '../../src/contracts/access.ts'
+import { endAccessSince, showAccess } from '../../src/contracts/access.ts'
 import { listActivity } from '../../src/contracts/activity.ts'
 import { createApp, removeAppMember, setAppMember } from '../../src/contracts/apps.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
@@ -190,6 +190,8 @@ const ACTS: [Kind[], string, Act][] = [
     'narrowGrant',
     (call, grant_id) => call(grants.narrowGrant, { grant_id, scopes: ['data:read'] }),
   ],
+  [['grant', 'standing'], 'showAccess', (call, grant_id) => call(showAccess, { grant_id })],
+  [['user'], 'showAccess of a user', (call, user_id) => call(showAccess, { user_id })],
   [['grant', 'standing'], 'revokeGrant', (call, grant_id) => call(grants.revokeGrant, { grant_id })],
   [
     ['machine', 'disabled machine', 'client'],

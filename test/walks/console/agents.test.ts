@@ -93,7 +93,8 @@ describe('connected agents', () => {
     expect(mine.rows).toEqual([])
     const one = await all.form('Filter').with({ client_id: desk.clientId }).submit()
     expect(one.rows).toHaveLength(1)
-    expect((await admin.open('/console/agents?client_id=nobody')).text).toContain('No agents of this client')
+    expect((await all.form('Filter').with({ search: 'desk' }).submit()).rows).toHaveLength(1)
+    expect((await admin.open('/console/agents?client_id=nobody')).text).toContain('No agents found')
     expect((await admin.open(`/console/agents?client_id=${encodeURIComponent('ä b')}`)).status).toBe(200)
     const back = one.path
     const gone = await one.form('Disconnect agent', other).submit()
@@ -267,6 +268,55 @@ describe('one agent', () => {
     expect((await admin.open(path)).text).toContain('catalog')
     const without = await insertGrant(org, people.viewer, { scopes: ['maintenance:read'] })
     expect((await viewer.open(`/console/agents/${without}`)).offers(button)).toBe(false)
+  })
+})
+
+describe('access', () => {
+  test('an agent’s is shown with what stands against it, and before it is narrowed what it will lose', async () => {
+    const { org, people, viewer, admin, stored } = await scene()
+    for (const name of ['handbook', 'prices'])
+      await insertSource(system, org, { name, title: name, enabled: true, exposed: true })
+    await insertSource(system, org, { name: 'secret', title: 'secret' })
+    const id = await insertGrant(org, people.viewer)
+    const shown = await admin.open(`/console/access?grant_id=${id}`)
+    expect(shown.row('db_handbook')).toContain('Yes | All')
+    expect(shown.row('db_secret')).toContain('No | None | the data source is off; it is not exposed')
+    expect(shown.row('proposal_decide')).toContain('No | the role is too low')
+    // What is hidden from viewers does not exist for them.
+    expect((await viewer.open(`/console/access?grant_id=${id}`)).text).not.toContain('secret')
+    const page = await viewer.open(`/console/agents/${id}`)
+    const form = page
+      .form('Show what is lost', 'Only selected')
+      .with({ which: 'chosen', sources: ['db_handbook'] })
+    const before = await form.submit()
+    expect(before.notices.join()).toContain('Will lose: 1 data source: prices')
+    expect((await stored(id)).sources).toBeNull()
+    const saved = await before.form('Limit data sources').submit()
+    expect(saved.path).toBe(`/console/agents/${id}`)
+    expect((await stored(id)).sources).toMatchObject([{ source_id: 'db_handbook' }])
+    const fewer = saved.form('Show what is lost', 'maintenance:read').with({ scopes: ['data:read'] })
+    expect((await fewer.submit()).text).toContain('3 tools: app_list, maintenance_status, proposal_show')
+  })
+
+  test('a role is tried before it is given; nobody else’s access is shown to a viewer', async () => {
+    const { org, people, admin, viewer, owner } = await scene()
+    await insertSource(system, org, {
+      name: 'plans',
+      title: 'Plans',
+      enabled: true,
+      exposed: true,
+      minimumRole: 'admin',
+    })
+    const { userId } = people.admin
+    const page = await owner.open('/console/members')
+    const lowered = await page.form('Show what changes', userId).with({ role: 'viewer' }).submit()
+    expect(lowered.notices.join()).toContain('Will lose: 1 data source: Plans')
+    const saved = await lowered.form('Save role').submit()
+    expect(saved.notices).toEqual(['Role changed to Viewer.'])
+    expect((await owner.open(`/console/access?user_id=${userId}`)).row('db_plans')).toContain('No')
+    // As a viewer they know of none that is above their role.
+    expect((await admin.open(`/console/access?user_id=${userId}`)).text).not.toContain('db_plans')
+    expect((await viewer.open(`/console/access?user_id=${org.owner.userId}`)).status).toBe(404)
   })
 })
 

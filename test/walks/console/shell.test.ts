@@ -129,6 +129,7 @@ const places = (): [path: string, side: string, crumbs: string, tab: string][] =
     ['/console/agents', 'Connected agents', 'MCP', 'Agents'],
     ['/console/agents/clients', 'Connected agents', 'MCP', 'Clients'],
     ['/console/agents/machine', 'Connected agents', 'MCP', 'Machine agents'],
+    ['/console/access', 'Connected agents', 'MCP', 'Access'],
     ['/console/agents/machine/new', 'Connected agents', 'MCP Machine agents', ''],
     [`/console/agents/machine/${ids.agent}`, 'Connected agents', 'MCP Machine agents', ''],
     ['/console/identity-provider', 'Identity provider', 'MCP', ''],

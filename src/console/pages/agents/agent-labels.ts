@@ -10,6 +10,10 @@ import { clientLabel, clientOf, type GrantOfClient } from './client-labels.ts'
 export const AGENTS_PATH = '/console/agents'
 export const agentPath = (grantId: string): string => `${AGENTS_PATH}/${grantId}`
 
+/** Sends the form that narrows elsewhere: what it would take is shown, and nothing is saved. */
+export const previewButton = (grantId: string) =>
+  html`<button type="submit" class="button button-quiet" formaction="${agentPath(grantId)}/preview">Show what is lost</button>`
+
 export const agentsOffNotice = ({ agents_enabled, role }: Organization) =>
   !agents_enabled &&
   notice(

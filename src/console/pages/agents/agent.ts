@@ -15,6 +15,7 @@ import { page } from '../../layout.ts'
 import { day, emptyState, exactTime, pair, table, time } from '../../components.ts'
 import { createRoutes, hasRole, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { beginOf } from '../../day-filter.ts'
+import { ACCESS_PATH } from '../access/access.ts'
 import { activityCharts, chartDays, withEmptyDays } from '../activity/activity-charts.ts'
 import { ACTIVITY_PATH, CALL_COLUMNS, callCells } from '../activity/activity-rows.ts'
 import { endAccessLink } from '../receipts/end-access-link.ts'
@@ -35,6 +36,7 @@ export const agentRoutes = () =>
   createRoutes()
     .get(`/agents/${ID}`, showAgent)
     .post(`/agents/${ID}/narrow`, narrow)
+    .post(`/agents/${ID}/preview`, preview)
     .post(`/agents/${ID}/narrow-to-used`, narrowToUsed)
     .post(`/agents/${ID}/sources`, limitSources)
     .post(`/agents/${ID}/disconnect`, disconnect)
@@ -137,7 +139,7 @@ const accessCard = (grant: Grant) =>
   )
 
 const disconnectDialog = (c: PageContext, grant: Grant, isMine: boolean) =>
-  html`${linkButton(agentDayPath(grant.id, grant.last_used_at?.slice(0, 10)), 'Its day', 'quiet')} ${linkButton(`${ACTIVITY_PATH}?agent=${grant.id}`, 'Activity', 'quiet')}
+  html`${linkButton(`${ACCESS_PATH}?grant_id=${grant.id}`, 'What it reaches', 'quiet')} ${linkButton(agentDayPath(grant.id, grant.last_used_at?.slice(0, 10)), 'Its day', 'quiet')} ${linkButton(`${ACTIVITY_PATH}?agent=${grant.id}`, 'Activity', 'quiet')}
   ${sessionOf(c).support === undefined && endAccessLink('agent', grant.id)}
   ${confirmDialog(c, {
     id: 'disconnect',
@@ -164,6 +166,15 @@ function narrow(c: PageContext) {
     }
     await sessionOf(c).call(narrowGrant, { grant_id: idOf(c), scopes: left })
   })
+}
+
+/** To the page that says what the ticked ones would leave; the form's own token stays out of the address. */
+function preview(c: PageContext) {
+  const query = new URLSearchParams({ grant_id: idOf(c) })
+  const isAll = text(c.get('form'), 'which') === 'all'
+  for (const name of ['scopes', 'sources'])
+    for (const value of isAll ? [] : texts(c.get('form'), name)) query.append(name, value)
+  return c.redirect(`${ACCESS_PATH}?${query.toString()}`, 303)
 }
 
 const narrowToUsed = (c: PageContext) =>

@@ -9,7 +9,7 @@ import { day, exactTime, time } from '../../components.ts'
 import { plural } from '../../format.ts'
 import { backField, form } from '../../forms.ts'
 import { organizationOf, sessionOf, type PageContext } from '../../context.ts'
-import { agentPath } from './agent-labels.ts'
+import { agentPath, previewButton } from './agent-labels.ts'
 import { canQueryData, sourceList, sourcesForm, type Askable } from './grant-sources.ts'
 
 type Grant = z.output<typeof showGrant.output>
@@ -84,7 +84,7 @@ export function permissionsCard(c: PageContext, grant: Grant) {
               ${scopes.map((scope) => choice('checkbox', 'scopes', scope, true, words[scope], noteOf(scope)))}
             </fieldset>
             <p class="note">Takes effect on its next call. ${REGAINED[via]}</p>
-            ${button('Save permissions', 'quiet')}`,
+            <div class="actions">${button('Save permissions', 'quiet')} ${previewButton(id)}</div>`,
         ),
   )
 }

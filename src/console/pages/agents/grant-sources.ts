@@ -7,6 +7,7 @@ import { button } from '../../../pages/parts.ts'
 import { sourceBoxes, sourceChoice } from '../../../pages/source-choice.ts'
 import { organizationOf, type PageContext } from '../../context.ts'
 import { backField, form } from '../../forms.ts'
+import { previewButton } from './agent-labels.ts'
 
 type Grant = z.output<typeof GrantShape>
 export type Askable = z.output<typeof AskableSource>
@@ -50,6 +51,6 @@ export function sourcesForm(
           })
         : html`<fieldset><legend>${legend}</legend>${sourceBoxes(fields.source, choices, () => true)}</fieldset>`
     }
-    ${button('Limit data sources', 'quiet')}`,
+    <div class="actions">${button('Limit data sources', 'quiet')} ${previewButton(grant.id)}</div>`,
   )
 }

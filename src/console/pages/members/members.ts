@@ -29,6 +29,7 @@ import {
 import { pager } from '../../pager.ts'
 import { button, card } from '../../../pages/parts.ts'
 import { createRoutes, hasRole, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
+import { ACCESS_PATH } from '../access/access.ts'
 import { endAccessLink } from '../receipts/end-access-link.ts'
 import {
   INVITE,
@@ -56,6 +57,7 @@ export const memberRoutes = () =>
     .post('/members/invitations/:id/revoke', revoke)
     .post('/members/leave', leave)
     .post('/members/:id/role', setRole)
+    .post('/members/:id/role/preview', previewRole)
     .post('/members/:id/remove', remove)
 
 async function showMembers(c: PageContext, invited?: Invited) {
@@ -140,7 +142,7 @@ function memberActions(c: PageContext, member: MemberRow, isMe: boolean) {
                 ...roleOptions(organization.role),
               ],
             })}
-            ${button('Save role')}`,
+            <div class="actions">${button('Save role')} <button type="submit" class="button button-quiet" formaction="${path}/role/preview">Show what changes</button></div>`,
           )
         }
         ${
@@ -177,6 +179,13 @@ const revoke = (c: PageContext) =>
   actAndReturn(c, returnPath(c, '/console/members'), 'Invitation revoked.', () =>
     sessionOf(c).call(revokeInvitation, { org_id: organizationOf(c).id, invitation_id: idOf(c) }),
   )
+
+/** To the page that says what they would lose with it. */
+function previewRole(c: PageContext) {
+  const { role } = ROLE.read(c.get('form'))
+  const query = new URLSearchParams({ user_id: idOf(c), role })
+  return c.redirect(`${ACCESS_PATH}?${query.toString()}`, 303)
+}
 
 const setRole = (c: PageContext) => {
   const { role } = ROLE.read(c.get('form'))
