@@ -1,27 +1,7 @@
 /** Serves a chat that draws cards, and its sandbox at another origin, as MCP Apps demands of hosts that are web pages. */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { McpUiHostContext, McpUiResourceCsp } from '@modelcontextprotocol/ext-apps/app-bridge'
 import { build } from 'rolldown'
-
-type Theme = 'light' | 'dark'
-type ToolResult = { content: { type: 'text'; text: string }[]; [more: string]: unknown }
-
-/** What the test calls in the page. */
-export type ChatHost = {
-  /** Whatever the card said, in order. */
-  readonly methods: string[]
-  readonly opened: string[]
-  draw(card: {
-    html: string
-    csp: McpUiResourceCsp
-    theme: Theme
-    result: ToolResult
-    variables?: NonNullable<McpUiHostContext['styles']>['variables']
-  }): Promise<void>
-  setTheme(theme: Theme): Promise<void>
-  end(): Promise<void>
-}
 
 /** The policy that a host builds of a card without origins. */
 const SANDBOX_POLICY = [

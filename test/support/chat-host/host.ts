@@ -1,6 +1,6 @@
 /** The page of a chat that draws cards, on the official host of MCP Apps. Runs in a browser, bundled by chat-host.ts. */
 import { AppBridge, PostMessageTransport } from '@modelcontextprotocol/ext-apps/app-bridge'
-import type { ChatHost } from '../chat-host.ts'
+import type { ChatHost } from './page.ts'
 
 const SANDBOX = new URLSearchParams(location.search).get('sandbox')!
 

@@ -35,5 +35,5 @@ function approvalMark({ decided, decision }: Proposal) {
   if (decided) return null
   const words = decision.eligible ? 'You may approve it' : decision.reasons.approve[0]?.message
   if (words === undefined) return null
-  return html`<span class="approval ${decision.eligible && 'approval-open'}" title="${words}">${icon(decision.eligible ? 'check' : 'close')}<span class="unseen">${words}</span></span>`
+  return html`<span class="approval ${decision.eligible && 'approval-open'}" title="${words}">${icon(decision.eligible ? 'check' : 'close')}<span class="approval-words">${words}</span></span>`
 }
