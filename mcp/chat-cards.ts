@@ -57,7 +57,7 @@ const cardParts = once(() => {
 })
 
 /** The address of the console is from the configuration; nothing else in it differs between installations. */
-export function cardHtml(card: ChatCard, appUrl: URL): string {
+function cardHtml(card: ChatCard, appUrl: URL): string {
   const { script, style, policy } = cardParts()
   return `<!doctype html>
 <html lang="en" data-card="${card}" data-app="${appUrl.origin}">
