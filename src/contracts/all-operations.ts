@@ -2,6 +2,7 @@
 import * as access from './access.ts'
 import * as activity from './activity.ts'
 import * as appEvents from './app-events.ts'
+import * as appSummaries from './app-summaries.ts'
 import * as appTokens from './app-tokens.ts'
 import * as apps from './apps.ts'
 import * as audit from './audit.ts'
@@ -300,6 +301,7 @@ export const OPERATIONS = [
   groups.addGroupMember,
   groups.removeGroupMember,
   incidents.showIncident,
+  appSummaries.summarizeApps,
   messageQueue.showMessageQueue,
   receipts.endWithReceipt,
   receipts.showReceipt,

@@ -27,7 +27,7 @@ export const appAlias = {
   alias: field(Alias, { client: { flag: 'app', summary: 'Alias, from `svc apps list`', values: 'apps' } }),
 }
 
-const App = z.object({
+export const App = z.object({
   id: z.string(),
   alias: z.string(),
   name: z.string(),

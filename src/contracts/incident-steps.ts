@@ -3,7 +3,7 @@ export const INCIDENT_STEPS = {
   deployed_before: 'The last deployment before it succeeded',
   first_logged: 'First logged',
   check_failed: 'A check began to fail',
-  first_found: 'Found by the maintenance agent',
+  first_found: 'Found',
   found_again: 'Found again',
   run_requested: 'The maintenance agent was asked to look',
   fix_proposed: 'A fix was proposed',

@@ -32,6 +32,7 @@ import { listFindings } from '../cores/findings/list-findings.ts'
 import { showFinding } from '../cores/findings/show-finding.ts'
 import { showRunEvidence } from '../cores/findings/show-run-evidence.ts'
 import { showIncident } from '../cores/incidents/show-incident.ts'
+import { summarizeApps } from '../cores/incidents/summarize-apps.ts'
 import { exportLogs } from '../cores/logs/export-logs.ts'
 import { listLogGroups } from '../cores/logs/list-log-groups.ts'
 import { listLogs } from '../cores/logs/list-logs.ts'
@@ -172,6 +173,7 @@ export const VERBS = {
   retryProposal,
   sendAppEvent,
   showIncident,
+  summarizeApps,
   showAppRemote,
   setAppRemote,
   removeAppRemote,

@@ -16,6 +16,7 @@ import {
   finishDeployment,
   rollBackDeployment,
 } from '../../src/contracts/deployments.ts'
+import { summarizeApps } from '../../src/contracts/app-summaries.ts'
 import { showIncident } from '../../src/contracts/incidents.ts'
 import { listLogGroups, pushLogs } from '../../src/contracts/logs.ts'
 import { pushRevision } from '../../src/contracts/revisions.ts'
@@ -475,6 +476,25 @@ test('an incident is one from its first line to the deployment of its fix, which
   expect(await answerTo(org.owner.call, `lgr_${'0'.repeat(25)}`)).toBe('NOT_FOUND')
   expect(await answerTo(org.owner.call, `lgr_${'z'.repeat(25)}`)).toBe('NOT_FOUND')
   expect(await answerTo(org.owner.call, bad)).toBe('NOT_FOUND')
+
+  // The same at a glance, in one answer; errors are not counted for whoever may not read them.
+  const glance = async (call: Call) => (await call(summarizeApps, { search: alias })).apps
+  const [app] = await glance(org.owner.call)
+  expect(app).toMatchObject({
+    alias,
+    running: { id: bad, revision_id: second.id },
+    last_deployment: { id: bad, state: 'succeeded' },
+    checks_total: 2,
+    checks_failing: 0,
+    errors_of_a_day: 2,
+    open_proposals: 1,
+    open_findings: 0,
+    finding_id,
+  })
+  expect((await glance(viewer.call))[0]).toEqual({ ...app, my_role: null, errors_of_a_day: null })
+  expect(await glance(other.owner.call)).toMatchObject([
+    { alias, running: null, last_deployment: null, checks: [], errors_of_a_day: 0, finding_id: null },
+  ])
 
   const { diff_sha256 } = found.proposal!
   await admin(approveProposal, { alias, proposal_id, diff_sha256 })

@@ -86,6 +86,10 @@ const RESULTS = new Map(
   Object.entries(RESULT_INITIALS).map(([result, initial]) => [initial, result as CheckResult]),
 )
 
+/** Newest last. */
+export const readRecent = (recent: string): CheckResult[] =>
+  [...recent].flatMap((initial) => RESULTS.get(initial) ?? [])
+
 export async function presentCheck(
   reader: JudgeReader,
   check: Check,
@@ -107,7 +111,7 @@ export async function presentCheck(
     paused,
     last_run_at: check.lastRunAt?.toISOString() ?? null,
     next_run_at: nextRunAt(check, paused, until),
-    recent: [...check.recent].flatMap((initial) => RESULTS.get(initial) ?? []),
+    recent: readRecent(check.recent),
   }
 }
 

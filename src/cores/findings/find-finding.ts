@@ -34,3 +34,18 @@ const checkSubject = (checkId: string): string => CHECK_SUBJECT + checkId
 /** Null: it is about no check. */
 export const checkOfFinding = ({ matter: { subject } }: Pick<Finding, 'matter'>): string | null =>
   subject?.startsWith(CHECK_SUBJECT) === true ? subject.slice(CHECK_SUBJECT.length) : null
+
+/** By app: the newest that something is to be done about. */
+export async function findNewestOpen(
+  db: Handle,
+  orgId: string,
+  appIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const rows = await db.execute<{ app_id: string; id: string }>(sql`
+    select a.id as app_id, f.id from json_array_elements_text(${JSON.stringify(appIds)}::text::json) as a(id)
+    cross join lateral (
+      select id from ${findings} where org_id = ${orgId} and app_id = a.id and state in ('open', 'proposed')
+      order by id desc limit 1
+    ) f`)
+  return new Map(rows.map(({ app_id: appId, id }) => [appId, id]))
+}

@@ -14,6 +14,7 @@ import {
   errorOfGroup,
   findErrorByTemplate,
   findLoggedError,
+  findTemplate,
   type readError,
   readTemplates,
   type LoggedError,
@@ -41,9 +42,8 @@ export async function findTrouble(db: Handle, app: App, id: string, seen: Seen):
 async function ofGroup(db: Handle, app: App, id: string, seen: Seen): Promise<Trouble> {
   const error = seen.readsLog ? errorOfGroup(id) : null
   if (error === null) throw notFound()
-  const group = (await readTemplates(db, app)).find(({ key }) => String(key) === error.group)
-  const finding =
-    group && seen.seesFindings ? await findFindingByTemplate(db, app, group.template) : undefined
+  const template = seen.seesFindings ? await findTemplate(db, app, error) : undefined
+  const finding = template === undefined ? undefined : await findFindingByTemplate(db, app, template)
   return { error, finding, check: undefined }
 }
 

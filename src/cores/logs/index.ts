@@ -1,5 +1,6 @@
 /** What the logs core exports. */
 export { countByHour, findLoggedError, type LoggedError } from './count-by-hour.ts'
+export { countErrors } from './count-errors.ts'
 export { findNewestLines, type ReadDeps } from './list-logs.ts'
 export { findUnreadErrors, findWorstGroups } from './list-log-groups.ts'
 export { sweepLogs, type SweepLogsDeps } from './sweep-logs.ts'
@@ -8,4 +9,4 @@ export type { StoreDeps as LogDeps } from './store-lines.ts'
 export { countLines, readLinePages, readLogEvidence } from './scan-lines.ts'
 export { storeLines } from './store-lines.ts'
 export { PLACEHOLDER, templateOf } from './log-template.ts'
-export { errorOfGroup, findErrorByTemplate, readError, readTemplates } from './read-error.ts'
+export { errorOfGroup, findErrorByTemplate, findTemplate, readError, readTemplates } from './read-error.ts'

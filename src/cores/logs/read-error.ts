@@ -36,6 +36,19 @@ export async function findErrorByTemplate(
   return group ? { group: String(group.key), exception: null } : null
 }
 
+/** Undefined: its group is not kept apart. */
+export async function findTemplate(
+  db: Handle,
+  { orgId, id: appId }: LogApp,
+  { group }: LoggedError,
+): Promise<string | undefined> {
+  const [kept] = await db
+    .select({ template: logGroups.template })
+    .from(logGroups)
+    .where(and(eq(logGroups.orgId, orgId), eq(logGroups.appId, appId), eq(logGroups.key, BigInt(group))))
+  return kept?.template
+}
+
 /** All that are kept apart, the most severe first. */
 export const readTemplates = (
   db: Handle,
@@ -62,7 +75,7 @@ export async function readError(
     matchingLines(app, { since, group_id: id }),
     exception === null ? undefined : sql`position(${exception} in ${logLines.text}) > 0`,
   )
-  const [hours, rows, [kept]] = await searchLines(deps, app, async (tx) =>
+  const [hours, rows, template] = await searchLines(deps, app, async (tx) =>
     Promise.all([
       tx.execute(sql`
         select date_bin('1 hour', at, timestamptz '2000-01-01 00:00:00+00') as at, count(*)::int as lines,
@@ -74,12 +87,7 @@ export async function readError(
         .where(isIt)
         .orderBy(desc(logLines.at), desc(logLines.number))
         .limit(INCIDENT_LINES),
-      tx
-        .select({ template: logGroups.template })
-        .from(logGroups)
-        .where(
-          and(eq(logGroups.orgId, app.orgId), eq(logGroups.appId, app.id), eq(logGroups.key, BigInt(group))),
-        ),
+      findTemplate(tx, app, { group, exception }),
     ]),
   )
   const [newest] = rows
@@ -87,7 +95,7 @@ export async function readError(
   if (newest === undefined || first === undefined || last === undefined) return undefined
   return {
     group_id: id,
-    template: kept?.template ?? templateOf(newest.text),
+    template: template ?? templateOf(newest.text),
     level: LOG_LEVELS[Math.max(...hours.map(({ level }) => level))]!,
     count: hours.reduce((sum, { lines }) => sum + lines, 0),
     first_at: new Date(first.first).toISOString(),

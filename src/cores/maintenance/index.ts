@@ -1,4 +1,5 @@
 /** What the maintenance core exports. */
+export { countOpen } from './app-maintenance.ts'
 export { readChangers } from './record-change.ts'
 export { claimRun, hasQueuedRun } from './claim-run.ts'
 export { dispatchSlots } from './dispatch-slots.ts'

@@ -1,16 +1,19 @@
 /** The list of apps, and creating one. */
 import { html } from 'hono/html'
-import { createApp, listApps } from '../../../contracts/apps.ts'
+import { summarizeApps } from '../../../contracts/app-summaries.ts'
+import { createApp } from '../../../contracts/apps.ts'
 import { selectField } from '../../../pages/parts.ts'
 import { formOf, submit, type Refused } from '../../fields.ts'
 import { listOf } from '../../list-of.ts'
 import { formCard, statusOf } from '../../forms.ts'
 import { page } from '../../layout.ts'
-import { day, emptyState, listCard } from '../../components.ts'
+import { emptyState, filterForm } from '../../components.ts'
+import { pager } from '../../pager.ts'
 import { createRoutes, hasRole, organizationOf, sessionOf, type PageContext } from '../../context.ts'
-import { appPath, APPS_PATH, partBadge } from './app-labels.ts'
+import { appCards } from './app-cards.ts'
+import { appPath, APPS_PATH } from './app-labels.ts'
 
-const APPS = listOf(listApps, { search: { label: 'Alias or name' } })
+const APPS = listOf(summarizeApps, { search: { label: 'Alias or name' } })
 const NEW_APP = formOf(createApp, ['alias', 'name'])
 
 export const appListRoutes = () =>
@@ -29,41 +32,39 @@ async function showApps(c: PageContext, refused?: Refused) {
   const mayCreate = hasRole(session, 'developer')
   return page(c, {
     title: 'Apps',
-    lead: `Apps of ${organization.name}, the people who work on them, and their tickets.`,
+    lead: `Apps of ${organization.name}: what runs, how it is, and what waits for somebody.`,
     status: statusOf(refused?.problem),
-    body: html`${listCard(c, {
-      ...parts,
-      label: 'Filter apps',
-      filters: html`${parts.filters}
-        ${selectField({
-          name: 'mine',
-          label: 'Show',
-          value: String(mine),
-          options: [
-            { value: 'false', label: 'All apps' },
-            { value: 'true', label: 'Apps I build or maintain' },
-          ],
-        })}`,
-      caption: 'Apps, by alias',
-      columns: ['App', 'Your role', 'Open tickets', 'Created'],
-      rows: listed.apps.map(({ alias, name, my_role, open_tickets, created_at }) => [
-        html`<div class="two-lines"><a class="subject" href="${appPath(alias)}">${name}</a><code class="note">${alias}</code></div>`,
-        partBadge(my_role) ?? html`<span class="note">None</span>`,
-        open_tickets === 0 ? html`<span class="note">None</span>` : html`${open_tickets}`,
-        day(created_at),
-      ]),
-      empty: isFiltered
-        ? emptyState('No matching apps', 'Try a different search.', html`<a href="${APPS_PATH}">Show all</a>`)
-        : emptyState(
-            'No apps yet',
-            mayCreate
-              ? 'An app has an alias, builders and maintainers, and tickets. Create the first one below.'
-              : 'Apps created by developers are listed here.',
-          ),
-    })}
+    body: html`<div class="card card-list">
+        ${filterForm(
+          c,
+          'Filter apps',
+          html`${parts.filters}
+          ${selectField({
+            name: 'mine',
+            label: 'Show',
+            value: String(mine),
+            options: [
+              { value: 'false', label: 'All apps' },
+              { value: 'true', label: 'Apps I build or maintain' },
+            ],
+          })}`,
+        )}
+        ${listed.apps.length === 0 ? noApps(isFiltered, mayCreate) : appCards(listed.apps)}
+        ${pager(c, listed.apps.length, { next_cursor: listed.next_cursor, total: listed.total })}
+      </div>
     ${mayCreate && formCard(c, { of: NEW_APP.show({ refused }), title: 'New app', lead: 'You become its maintainer.', action: APPS_PATH, submit: 'Create app' })}`,
   })
 }
+
+const noApps = (isFiltered: boolean, mayCreate: boolean) =>
+  isFiltered
+    ? emptyState('No matching apps', 'Try a different search.', html`<a href="${APPS_PATH}">Show all</a>`)
+    : emptyState(
+        'No apps yet',
+        mayCreate
+          ? 'An app has an alias, builders and maintainers, and tickets. Create the first one below.'
+          : 'Apps created by developers are listed here.',
+      )
 
 const create = (c: PageContext) =>
   submit(c, NEW_APP, {

@@ -27,11 +27,13 @@ export function incidentLog({ alias }: App, log: Log, now: Date) {
         [{ name: 'lines', ink: 'dotted' }],
         steps.map(({ at, lines }) => ({ label: labelOf(at), values: [lines] })),
       )}`,
-    html`${plural(log.count, 'line')} in ${LOG_DAYS} days, from ${exactTime(log.first_at)} to ${exactTime(log.last_at)}.`,
+    log.count === 1
+      ? html`One line in ${LOG_DAYS} days, ${exactTime(log.first_at)}.`
+      : html`${plural(log.count, 'line')} in ${LOG_DAYS} days, from ${exactTime(log.first_at)} to ${exactTime(log.last_at)}.`,
   )}
   ${card(
     'Its lines',
-    html`<ol class="log log-exact" aria-label="The newest lines, newest first">${log.lines.map(lineItem)}</ol>
+    html`<ol class="log log-exact" aria-label="The newest lines, newest first">${log.lines.map((line, at) => lineItem(line, at === 0))}</ol>
       <p><a href="${tabPath(alias, 'logs')}?${new URLSearchParams({ group: log.group_id })}">All lines like this</a></p>`,
     html`<code class="long">${visibleText(log.template)}</code>`,
   )}`
@@ -60,12 +62,12 @@ const LABEL = new Intl.DateTimeFormat('en-GB', {
 })
 const labelOf = (at: number): string => LABEL.format(at)
 
-/** What somebody's program wrote is text and nothing else. Stack traces are folded. */
-function lineItem({ id, at, level, service, text }: Log['lines'][number]) {
+/** What somebody's program wrote is text and nothing else. Stack traces are folded, but the newest. */
+function lineItem({ id, at, level, service, text }: Log['lines'][number], isOpen: boolean) {
   const [first = '', ...rest] = text.split('\n')
   const line = html`${service !== null && html`<span class="note">${service}</span> `}<code>${visibleText(first)}</code>`
   return html`<li id="${id}">
     ${exactTime(at)} ${badge(level, level === 'warn' ? 'wait' : level === 'error' || level === 'fatal' ? 'bad' : 'off')}
-    ${rest.length === 0 ? html`<span>${line}</span>` : html`<details><summary>${line}</summary><pre>${rest.map((part) => html`${visibleText(part)}\n`)}</pre></details>`}
+    ${rest.length === 0 ? html`<span>${line}</span>` : html`<details ${isOpen && 'open'}><summary>${line}</summary><pre>${rest.map((part) => html`${visibleText(part)}\n`)}</pre></details>`}
   </li>`
 }
