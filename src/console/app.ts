@@ -73,6 +73,7 @@ import { overviewRoutes } from './pages/overview/overview.ts'
 import { profileRoutes } from './pages/profile/profile.ts'
 import { searchAllRoutes } from './pages/data-sources/search-all.ts'
 import { removeDatabaseRoutes } from './pages/data-sources/remove-database.ts'
+import { nextProposalRoutes } from './pages/search/next-proposal.ts'
 import { searchRoutes } from './pages/search/search.ts'
 import { securityRoutes } from './pages/settings/security.ts'
 import { settingsRoutes } from './pages/settings/settings.ts'
@@ -96,6 +97,7 @@ import { requireSession } from './session.ts'
 const ROUTES = [
   overviewRoutes,
   searchRoutes,
+  nextProposalRoutes,
   groupRoutes,
   groupListRoutes,
   scimRoutes,

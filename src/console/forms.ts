@@ -13,6 +13,7 @@ export const form = (
   body: Content,
   className?: string,
   encoding?: Encoding,
+  id?: string,
 ) =>
   personalForm(
     c,
@@ -20,6 +21,7 @@ export const form = (
     [html`<input type="hidden" name="organization" value="${sessionOf(c).organization?.id ?? ''}" />`, body],
     className,
     encoding,
+    id,
   )
 
 /** Of a form with a file. */
@@ -32,8 +34,10 @@ export const personalForm = (
   body: Content,
   className = 'stack',
   encoding?: Encoding,
+  /** For buttons elsewhere on the page that send it. */
+  id?: string,
 ) =>
-  html`<form method="post" action="${action}" class="${className}" ${encoding && html`enctype="${encoding}"`}>
+  html`<form method="post" action="${action}" class="${className}" ${encoding && html`enctype="${encoding}"`} ${id && html`id="${id}"`}>
     <input type="hidden" name="form_token" value="${sessionOf(c).formToken}" />
     ${body}
   </form>`

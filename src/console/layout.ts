@@ -9,7 +9,9 @@ import { initials, ROLE_LABELS, tabBar, type Tab } from './components.ts'
 import { notice, type Content } from '../pages/parts.ts'
 import { supportSessionBanner } from './support-session-banner.ts'
 import { sessionOf, type PageContext } from './context.ts'
-import { personalForm } from './forms.ts'
+import { actsFor } from './acts.ts'
+import { form, personalForm } from './forms.ts'
+import { ACT_FORM, optionList } from './found-list.ts'
 import { CHANGES } from './safe-next.ts'
 
 export const CONSOLE_ASSETS = assetsUnder('/console/assets')
@@ -71,7 +73,7 @@ export function page(c: PageContext, { title, lead, actions, tabs, parents = [],
             ${body}
           </main>
         </div>
-        ${session.organization && searchDialog()}
+        ${session.organization && searchDialog(c)}
         ${footer(c)}`,
     ),
     status,
@@ -164,16 +166,27 @@ function personMenu(c: PageContext, account: Place['account']) {
 const searchLink = () =>
   html`<a class="top-search" href="${SEARCH}" aria-keyshortcuts="Control+K Meta+K" data-opens="palette">${icon('search')}<span class="top-search-text">Search</span> <kbd>Ctrl K</kbd></a>`
 
-/** No search field: in one, Escape empties it instead of closing the dialog. The script fills the list while typing; sent as it is, the form leads to the search page. */
-const searchDialog = () =>
+/**
+ * No search field: in one, Escape empties it instead of closing the dialog. The script fills the list while typing, first with
+ * the acts that the page brought along; sent as it is, the form leads to the search page. Acts are sent with the second form.
+ */
+const searchDialog = (c: PageContext) =>
   html`<dialog id="palette" class="palette" aria-label="Search">
     <form method="get" action="${SEARCH}" role="search">
       ${icon('search')}
-      <input type="text" enterkeyhint="search" name="q" role="combobox" aria-label="Search pages, data sources, agents, apps, tickets, proposals and IDs" placeholder="Pages, data sources, agents, apps, tickets, IDs" aria-expanded="true" aria-autocomplete="list" aria-controls="palette-found" autocomplete="off" spellcheck="false" maxlength="120" />
+      <input type="text" enterkeyhint="search" name="q" role="combobox" aria-label="Search or do: pages, data sources, agents, apps, tickets, proposals and IDs" placeholder="Search, or do: invite, run, pause, approve …" aria-expanded="true" aria-autocomplete="list" aria-controls="palette-found" autocomplete="off" spellcheck="false" maxlength="120" />
       <button type="button" class="button-bare" commandfor="palette" command="close" aria-label="Close">${icon('close')}</button>
     </form>
     <div id="palette-found" class="found" role="listbox" aria-label="Found" tabindex="-1"></div>
+    <template>${optionList(
+      [
+        { title: 'Do', found: actsFor(sessionOf(c)) },
+        { title: 'Pages', found: [] },
+      ],
+      'own',
+    )}</template>
     <p class="unseen" role="status"></p>
-  </dialog>`
+  </dialog>
+  ${form(c, SEARCH, '', '', undefined, ACT_FORM)}`
 
 const footer = (c: PageContext) => html`<footer class="foot"><span>svc ${c.var.deps.version}</span></footer>`

@@ -91,6 +91,9 @@ if (!('commandForElement' in HTMLButtonElement.prototype)) {
   })
 }
 
+// A link may name the dialog that it leads to.
+document.getElementById(location.hash.slice(1))?.showModal?.()
+
 // Menus close on a click elsewhere and on Escape, which returns the focus to where it came from.
 const openMenus = () => document.querySelectorAll('details.menu[open]')
 document.addEventListener('click', ({ target }) => {
@@ -139,6 +142,7 @@ const search = document.getElementById('palette')
 if (search) {
   const [field, list, status] = ['input', '.found', '[role=status]'].map((name) => search.querySelector(name))
   const options = () => [...list.querySelectorAll('[role=option]')]
+  const own = search.querySelector('template').content
   let soon
   let isCurrent = false
   function choose(option) {
@@ -146,6 +150,26 @@ if (search) {
     if (option) field.setAttribute('aria-activedescendant', option.id)
     else field.removeAttribute('aria-activedescendant')
     option?.scrollIntoView({ block: 'nearest' })
+  }
+  // At once: the acts and the menu, which the page brought along. What the server finds takes their place.
+  function offer() {
+    const words = field.value.toLowerCase().split(/\s+/)
+    list.replaceChildren(own.cloneNode(true))
+    const [first] = options()
+    for (const [at, link] of document.querySelectorAll('.side a').entries()) {
+      const option = first.cloneNode()
+      option.id = `menu-${at}`
+      option.href = link.href
+      option.textContent = link.textContent
+      list.lastElementChild.append(option)
+    }
+    for (const option of options()) {
+      const text = option.textContent.toLowerCase()
+      if (!words.every((word) => text.includes(word))) option.remove()
+    }
+    for (const group of [...list.children]) if (!group.querySelector('[role=option]')) group.remove()
+    isCurrent = options().length > 0
+    choose(options()[0])
   }
   async function find() {
     const typed = field.value
@@ -163,7 +187,7 @@ if (search) {
   function open() {
     if (search.open) return
     field.value = ''
-    list.replaceChildren()
+    offer()
     search.showModal()
     void find()
   }
@@ -184,7 +208,7 @@ if (search) {
     open()
   })
   field.addEventListener('input', () => {
-    isCurrent = false
+    offer()
     clearTimeout(soon)
     soon = setTimeout(find, 150)
   })

@@ -1,6 +1,7 @@
 /** The front page, and the pages that look across: activity, audit trail, search, and connecting an assistant. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
+  checks,
   activity,
   auditLog,
   dataSourceHealth,
@@ -8,6 +9,7 @@ import {
   platformAccessGrants,
 } from '../../../db/schema.ts'
 import { eq } from '../../../db/drizzle.ts'
+import { createCheck } from '../../../src/contracts/checks.ts'
 import { PAGE_MAX } from '../../../src/contracts/limits.ts'
 import { makeId } from '../../../src/contracts/ids.ts'
 import { connectWebhook } from '../../../src/contracts/integrations.ts'
@@ -341,9 +343,10 @@ test('an export stops when its reader leaves', async () => {
 })
 
 describe('the search', () => {
+  // Not what every page brings along for the dialog.
   const foundAt = ({ html }: ConsolePage): string[] =>
-    [...html.matchAll(/class="found-item"[^>]* href="([^"]+)"/g)].map(([, href]) =>
-      href!.replaceAll('&amp;', '&'),
+    [...html.split('</main>')[0]!.matchAll(/class="found-item"[^>]* (?:href|formaction)="([^"]+)"/g)].map(
+      ([, href]) => href!.replaceAll('&amp;', '&'),
     )
 
   test('finds pages, data sources, apps, tickets, agents and ids, and nothing that the reader may not see', async () => {
@@ -368,6 +371,27 @@ describe('the search', () => {
     expect(await search(integration)).toEqual([`/console/integrations/${integration}`])
     for (const q of ['audit', 'handbook', 'assistant.example', delivery])
       expect(await search(q, viewer)).toEqual([])
+    // What can be done, by whoever may.
+    const pause = `/console/integrations/${integration}/pause`
+    expect(await search('invite admin')).toEqual(['/console/members?invite=admin#invite'])
+    expect(await search('pause desk')).toEqual([pause])
+    expect(await search('retry desk')).toEqual([`/console/integrations/${integration}#recover`])
+    expect((await search('revoke assistant.example')).join()).toMatch(
+      /^\/console\/agents\/grt_\w+#disconnect$/,
+    )
+    expect(await search('approve next')).toEqual(['/console/proposals/next'])
+    expect((await owner.open('/console/proposals/next')).text).toContain(
+      'No proposal waits for your approval.',
+    )
+    expect((await owner.open('/console/members?invite=admin')).form('Invite').value('role')).toBe('admin')
+    expect((await owner.open('/console/members?invite=god')).form('Invite').value('role')).toBe('viewer')
+    for (const q of ['invite', 'pause desk', 'retry desk', 'run shop', 'approve next'])
+      expect(await search(q, viewer)).toEqual([])
+    // Its newest finding, and checks that fail, by the name of the app.
+    await call(createCheck, { alias, name: 'Health', definition: { kind: 'logs', pattern: 'x' } })
+    expect(await search('incident')).toEqual([])
+    await system!.db.update(checks).set({ state: 'fail' }).where(eq(checks.orgId, org.id))
+    expect((await search('health')).join()).toMatch(/^\/console\/apps\/[^/]+\/incidents\/chk_\w+$/)
     expect((await owner.open('/console/search?q=dlv_0000000000000000000000000')).text).toContain(
       'Nothing found',
     )

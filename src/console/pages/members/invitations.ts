@@ -24,13 +24,19 @@ export const mayInvite = ({ role, admins_may_invite }: Organization): boolean =>
 
 export const inviteCard = (c: PageContext, { role }: Organization, refused: Refused | undefined) =>
   formCard(c, {
-    of: INVITE.show({ refused, with: { role: { options: roleOptions(role) } } }),
+    of: INVITE.show({ refused, now: invitedAs(c), with: { role: { options: roleOptions(role) } } }),
     title: 'Invite',
     lead: 'They receive a personal link that expires in seven days.',
     action: '/console/members/invitations',
     submit: 'Invite',
     className: 'inline',
   })
+
+/** The role that a link to the form chooses; the form offers no other than it would without. */
+const invitedAs = (c: PageContext): { role?: string } => {
+  const role = c.req.method === 'GET' ? c.req.query('invite') : undefined
+  return role === undefined ? {} : { role }
+}
 
 export const invitationLinkNotice = (email: string, url: string) =>
   notice(

@@ -1,5 +1,6 @@
 /** Search from everywhere (Ctrl-K): pages, data sources, agents, apps, tickets, proposals and ids, as far as the reader may see them. */
 import { html } from 'hono/html'
+import { summarizeApps } from '../../../contracts/app-summaries.ts'
 import { listApps } from '../../../contracts/apps.ts'
 import { listAskableDataSources, listDataSources } from '../../../contracts/data-sources.ts'
 import { showDelivery } from '../../../contracts/deliveries.ts'
@@ -20,6 +21,8 @@ import {
   type ConsoleSession,
   type PageContext,
 } from '../../context.ts'
+import { actsFor } from '../../acts.ts'
+import { linkList, optionList, type Found, type FoundGroup } from '../../found-list.ts'
 import { page } from '../../layout.ts'
 import { placesFor, SEARCH } from '../../navigation.ts'
 import { agentPath } from '../agents/agent-labels.ts'
@@ -29,10 +32,9 @@ import { visibleWords } from '../apps/source-text.ts'
 import { DELIVERIES_PATH } from '../deliveries/delivery-labels.ts'
 import { INTEGRATIONS_PATH } from '../integrations/integration-labels.ts'
 import { pathOf } from '../data-sources/source-labels.ts'
+import { incidentPath } from '../incidents/incident-labels.ts'
+import { findActs } from './find-acts.ts'
 import { PROPOSAL_LABELS, proposalPath, unlessOff } from '../maintenance/maintenance-labels.ts'
-
-type Found = { href: string; label: string; note?: string }
-type Group = { title: string; found: readonly Found[] }
 
 /** Of each kind: more do not fit, and one more letter finds better. */
 const LIMIT = 5
@@ -44,10 +46,11 @@ async function showSearch(c: PageContext) {
   organizationOf(c)
   const query = c.req.query('q')?.trim().slice(0, QUERY_MAX_CHARACTERS) ?? ''
   const groups = (await search(sessionOf(c), query)).filter(({ found }) => found.length > 0)
-  if (c.req.query('part') === 'options') return c.html(optionList(groups))
+  if (c.req.query('part') === 'options')
+    return c.html(groups.length === 0 ? html`<p class="found-none">Nothing found.</p>` : optionList(groups))
   return page(c, {
     title: 'Search',
-    lead: 'Pages, data sources, agents, apps, tickets, proposals and IDs.',
+    lead: 'What you can do, pages, data sources, agents, apps, tickets, proposals and IDs.',
     body: html`<div class="card">
       <form method="get" action="${SEARCH}" role="search" class="inline">
         ${inputField({ name: 'q', label: 'Search for', type: 'search', value: query, maxlength: QUERY_MAX_CHARACTERS, autocomplete: 'off' })}
@@ -58,16 +61,18 @@ async function showSearch(c: PageContext) {
   })
 }
 
-async function search(session: ConsoleSession, query: string): Promise<Group[]> {
+async function search(session: ConsoleSession, query: string): Promise<FoundGroup[]> {
   const pages = { title: 'Pages', found: findPlaces(session, query) }
-  if (query === '') return [pages]
-  const [sources, agents, apps, tickets, proposals, ids] = await Promise.all(
-    [findSources, findAgents, findApps, findTickets, findProposals, findIds].map((find) =>
-      unlessRefused(find(session, query)),
+  if (query === '') return [{ title: 'Do', found: actsFor(session) }, pages]
+  const [acts, incidents, sources, agents, apps, tickets, proposals, ids] = await Promise.all(
+    [findActs, findIncidents, findSources, findAgents, findApps, findTickets, findProposals, findIds].map(
+      (find) => unlessRefused(find(session, query)),
     ),
   )
   return [
     { title: 'IDs', found: ids ?? [] },
+    { title: 'Do', found: acts ?? [] },
+    { title: 'Incidents', found: incidents ?? [] },
     pages,
     { title: 'Data sources', found: sources ?? [] },
     { title: 'Apps', found: apps ?? [] },
@@ -129,6 +134,22 @@ async function findApps({ call }: ConsoleSession, search: string): Promise<Found
   return apps.map(({ alias, name }) => ({ href: appPath(alias), label: name, note: alias }))
 }
 
+/** What is wrong now: checks that fail, and the newest finding of each app. */
+async function findIncidents({ call }: ConsoleSession, query: string): Promise<Found[]> {
+  const { apps } = await call(summarizeApps, { limit: INCIDENT_APPS })
+  const wrong = apps.flatMap(({ alias, name, checks, finding_id: finding }) => [
+    ...checks
+      .filter(({ enabled, state }) => enabled && state === 'fail')
+      .map((check) => ({ alias, id: check.id, label: `${check.name} fails`, note: name })),
+    ...(finding === null ? [] : [{ alias, id: finding, label: `Newest finding of ${name}`, note: alias }]),
+  ])
+  return wrong
+    .filter(({ id, label, note }) => includes(`incident ${label} ${note} ${id}`, query))
+    .slice(0, LIMIT)
+    .map(({ alias, id, label, note }) => ({ href: incidentPath(alias, id), label, note }))
+}
+const INCIDENT_APPS = 50
+
 async function findTickets({ call }: ConsoleSession, search: string): Promise<Found[]> {
   const { tickets } = await call(searchTickets, { search, limit: LIMIT })
   return tickets.map(({ id, app, title, status }) => ({
@@ -165,24 +186,3 @@ async function findIds({ call }: ConsoleSession, id: string): Promise<Found[]> {
   }
   return []
 }
-
-const itemContent = ({ label, note }: Found) =>
-  html`<span>${label}</span>${note && html`<span class="note">${note}</span>`}`
-
-const linkList = (groups: readonly Group[]) =>
-  html`<div class="found">${groups.map(
-    ({ title, found }) =>
-      html`<section><h2 class="found-title">${title}</h2><ul class="found-list">${found.map((one) => html`<li><a class="found-item" href="${one.href}">${itemContent(one)}</a></li>`)}</ul></section>`,
-  )}</div>`
-
-/** For the list below the field of the dialog, where the focus stays in the field. */
-const optionList = (groups: readonly Group[]) =>
-  groups.length === 0
-    ? html`<p class="found-none">Nothing found.</p>`
-    : html`${groups.map(
-        ({ title, found }, at) =>
-          html`<div role="group" aria-labelledby="found-${at}"><div class="found-title" role="presentation" id="found-${at}">${title}</div>${found.map(
-            (one, of) =>
-              html`<a class="found-item" role="option" id="found-${at}-${of}" aria-selected="false" tabindex="-1" href="${one.href}">${itemContent(one)}</a>`,
-          )}</div>`,
-      )}`
