@@ -14,6 +14,7 @@ export const SECONDS: Readonly<Record<string, number>> = {
   'test/browser/consent.test.ts': 20,
   'test/browser/console.test.ts': 240,
   'test/browser/delivery-workbench.test.ts': 20,
+  'test/browser/incident-journeys.test.ts': 40,
   'test/browser/journey.test.ts': 20,
   'test/browser/load-file.test.ts': 20,
   'test/browser/maintenance-loop.test.ts': 30,
