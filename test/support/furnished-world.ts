@@ -80,6 +80,7 @@ export async function makeFurnishedWorld(system: TestSystem): Promise<FurnishedW
     deployment_id: [things.deployment.deployment_id],
     proposal_id: [things.proposal.proposal_id],
     diff_sha256: [things.proposal.diff_sha256],
+    incident_id: [things.finding.finding_id, things.check.check_id],
     finding_id: [things.finding.finding_id],
     execution_id: [things.run.execution_id],
     ref: [EVIDENCE_REF],

@@ -22,6 +22,7 @@ import {
   subscriptions,
 } from '../../db/schema.ts'
 import { createAppToken, listAppTokens } from '../../src/contracts/app-tokens.ts'
+import { summarizeApps } from '../../src/contracts/app-summaries.ts'
 import { createApp, listApps, showApp } from '../../src/contracts/apps.ts'
 import { listActivity } from '../../src/contracts/activity.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
@@ -455,6 +456,13 @@ const LISTS: Record<string, List> = {
     add: (org) => org.owner.call(createApp, { alias: unique('app'), name: longName() }),
     page: async (org, at) => {
       const { apps, next_cursor } = await org.owner.call(listApps, at)
+      return { ids: apps.map(({ id }) => id), next_cursor }
+    },
+  },
+  summarizeApps: {
+    add: (org) => org.owner.call(createApp, { alias: unique('app'), name: longName() }),
+    page: async (org, at) => {
+      const { apps, next_cursor } = await org.owner.call(summarizeApps, at)
       return { ids: apps.map(({ id }) => id), next_cursor }
     },
   },

@@ -79,9 +79,9 @@ async function showNew(c: PageContext, refused?: Refused) {
   })
 }
 
-/** Of the address: fields of this kind and no others, as far as they go. The form is checked when it is sent. */
+/** Of the address, for log lines only: nobody is led to send something to an address of somebody else's choice. */
 function filledIn(c: PageContext, kind: CheckKind): Record<string, string> {
-  if (c.req.method !== 'GET') return {}
+  if (c.req.method !== 'GET' || kind !== 'logs') return {}
   const fields = [...COMMON.fields, ...DEFINITIONS[kind].fields]
   return Object.fromEntries(
     fields.flatMap(({ key, maxlength }) => {

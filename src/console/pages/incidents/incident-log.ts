@@ -40,7 +40,7 @@ export function incidentLog({ alias }: App, log: Log, now: Date) {
 }
 
 /** Every step, also those without a line: a gap would look like a shorter time. In UTC, as everywhere. */
-export function stepsOf({ hours }: Pick<Log, 'hours'>, now: Date): { at: number; lines: number }[] {
+function stepsOf({ hours }: Pick<Log, 'hours'>, now: Date): { at: number; lines: number }[] {
   const end = Math.floor(now.getTime() / STEP_MS) * STEP_MS
   const steps = Array.from({ length: (LOG_DAYS * 24) / HOURS + 1 }, (_, at) => ({
     at: end - LOG_DAYS * 24 * 3_600_000 + at * STEP_MS,

@@ -136,6 +136,7 @@ async function findApps({ call }: ConsoleSession, search: string): Promise<Found
 
 /** What is wrong now: checks that fail, and the newest finding of each app. */
 async function findIncidents({ call }: ConsoleSession, query: string): Promise<Found[]> {
+  if (query.length < INCIDENT_LETTERS) return []
   const { apps } = await call(summarizeApps, { limit: INCIDENT_APPS })
   const wrong = apps.flatMap(({ alias, name, checks, finding_id: finding }) => [
     ...checks
@@ -149,6 +150,8 @@ async function findIncidents({ call }: ConsoleSession, query: string): Promise<F
     .map(({ alias, id, label, note }) => ({ href: incidentPath(alias, id), label, note }))
 }
 const INCIDENT_APPS = 50
+/** Fewer would find all of them, at the cost of reading every app for each letter. */
+const INCIDENT_LETTERS = 3
 
 async function findTickets({ call }: ConsoleSession, search: string): Promise<Found[]> {
   const { tickets } = await call(searchTickets, { search, limit: LIMIT })
