@@ -26,6 +26,7 @@ export const HOW_TRIED: Readonly<Record<string, Readonly<Record<string, How>>>> 
     'What becomes of a deployment': like('cli/commands'),
     'When a runner is lost': like('long/runner'),
     Logs: like('cli/commands'),
+    Incidents: like('cli/commands'),
     Checks: like('cli/commands'),
     Pipelines: like('cli/commands'),
     'A worker': like('long/worker-sdk'),

@@ -2,10 +2,12 @@
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { listChecks } from '../../src/contracts/checks.ts'
+import { listGrants } from '../../src/contracts/grants.ts'
 import { listIntegrations } from '../../src/contracts/integrations.ts'
 import { pushLogs } from '../../src/contracts/logs.ts'
 import { listInvitations } from '../../src/contracts/members.ts'
 import { showProposal } from '../../src/contracts/proposals.ts'
+import { listApiTokens } from '../../src/contracts/tokens.ts'
 import { findChromium } from '../find-chromium.ts'
 import { axeFindings, openBrowser } from '../support/browser.ts'
 import { unique, type Person } from '../support/make.ts'
@@ -130,7 +132,8 @@ describe.skipIf(findChromium() === undefined)('what is wrong, and what to do', {
         await page.keyboard.press('Tab')
         const said = await page.evaluate(() => {
           const { activeElement: one } = document
-          return one?.getAttribute('aria-label') ?? one?.textContent?.trim() ?? ''
+          const label = one instanceof HTMLInputElement ? one.labels?.[0]?.textContent : one?.textContent
+          return (one?.getAttribute('aria-label') ?? label ?? '').trim()
         })
         if (words.test(said)) return
       }
@@ -163,6 +166,8 @@ describe.skipIf(findChromium() === undefined)('what is wrong, and what to do', {
       await tabTo(page, /^Disconnect agent$/)
       await page.keyboard.press('Enter')
       await page.getByText('Agent disconnected.').waitFor()
+      const { grants } = await served.things.byOwner(listGrants, { all: 'true' })
+      expect(grants.map(({ id }) => id)).not.toContain(served.things.grant_id)
       await context.close()
     })
 
@@ -179,11 +184,21 @@ describe.skipIf(findChromium() === undefined)('what is wrong, and what to do', {
       const { page, context } = await open('/console')
       await palette(page, 'create token', 'Create an API token')
       await page.getByRole('heading', { level: 1 }).filter({ hasText: 'token' }).waitFor()
+      const name = unique('token')
+      await tabTo(page, /^Name/)
+      await page.keyboard.type(name)
       await tabTo(page, /^Create token$/)
+      await page.keyboard.press('Enter')
+      await expect
+        .poll(async () => {
+          const { tokens } = await served.things.byOwner(listApiTokens, {})
+          return tokens.map((one) => one.name)
+        })
+        .toContain(name)
       await context.close()
     })
 
-    test('an error is read and leads to its check', async () => {
+    test('an error is read, and all of its lines', async () => {
       const { page, context } = await open('/console/apps/shop/logs?level=error')
       await tabTo(page, /^Incident$/)
       await page.keyboard.press('Enter')
@@ -191,6 +206,7 @@ describe.skipIf(findChromium() === undefined)('what is wrong, and what to do', {
       await tabTo(page, /^All lines like this$/)
       await page.keyboard.press('Enter')
       await page.waitForURL(/group=lgr_/)
+      expect(await page.locator('main').innerText()).toContain('TypeError: order 12 has no price')
       await context.close()
     })
   })

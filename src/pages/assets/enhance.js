@@ -167,7 +167,8 @@ if (search) {
       const text = option.textContent.toLowerCase()
       if (!words.every((word) => text.includes(word))) option.remove()
     }
-    for (const group of [...list.children]) if (!group.querySelector('[role=option]')) group.remove()
+    for (const group of list.querySelectorAll('[role=group]'))
+      if (!group.querySelector('[role=option]')) group.remove()
     isCurrent = options().length > 0
     choose(options()[0])
   }
