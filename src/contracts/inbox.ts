@@ -13,6 +13,11 @@ const Notification = z.object({
   type: z.string().describe('The event, such as `deploy.failed`.'),
   subject: z.string().describe('What it is about, by identifier.'),
   summary: z.string().describe('One line.'),
+  name: z
+    .string()
+    .nullable()
+    .optional()
+    .describe('What people call the thing it is about, if names were asked for. Somebody wrote it.'),
   url: z.string().nullable().describe('Where to look; opening it needs sign-in.'),
   timestamp: Time,
   read: z.boolean(),
@@ -27,6 +32,10 @@ export const listNotifications = reading({
     state: z.enum(INBOX_STATES).default('unread'),
     type: byEvent,
     since: field(z.iso.datetime().optional(), { client: START_TIME }),
+    names: z
+      .stringbool()
+      .default(false)
+      .describe('Whether to read the names of what they are about as well.'),
     ...countedPageInput,
   }),
   output: z.object({ notifications: z.array(Notification), unread_count: z.int(), ...countedPageOutput }),

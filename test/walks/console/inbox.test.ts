@@ -3,10 +3,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { notifications, subscriptions } from '../../../db/schema.ts'
 import { eq } from '../../../db/drizzle.ts'
 import { createApp, removeAppMember, setAppMember } from '../../../src/contracts/apps.ts'
+import { createCheck } from '../../../src/contracts/checks.ts'
 import { makeId } from '../../../src/contracts/ids.ts'
 import { listNotifications } from '../../../src/contracts/inbox.ts'
 import { beginChatInstall, completeChatInstall, showChatLink } from '../../../src/contracts/integrations.ts'
 import { listFollows, listMySubscriptions } from '../../../src/contracts/subscriptions.ts'
+import { createTicket } from '../../../src/contracts/tickets.ts'
 import { addNotifications } from '../../../src/cores/notifications/inbox/add-notifications.ts'
 import { withTransaction } from '../../../src/cores/transaction.ts'
 import { makeShop, type ConsolePage } from '../../support/console.ts'
@@ -29,10 +31,11 @@ async function scene() {
     summary: string,
     type = 'deploy.failed',
     url = 'https://app.example/console/apps',
+    subject = 'apps/shop',
   ) => {
     system.clock.advance(60)
     const eventId = unique('evt')
-    const row = { orgId: org.id, userId: viewing.userId, eventId, type, subject: 'apps/shop', summary, url }
+    const row = { orgId: org.id, userId: viewing.userId, eventId, type, subject, summary, url }
     await withTransaction(system.db, (tx) => addNotifications(tx, () => system.clock.now(), [row]))
   }
   return { ...shop, notify, own: system.as({ token: viewing.token, organization: org.id }) }
@@ -67,6 +70,26 @@ describe('the inbox', () => {
     expect(nonsense.problems).toEqual({ type: 'not a valid event type, ignored' })
     expect(itemsOf(nonsense)).toHaveLength(3)
     expect(itemsOf(await owner.open(INBOX))).toEqual([])
+  })
+
+  test('says of which thing, by its name, and nothing of another organization’s', async () => {
+    const { viewer, notify, own, alias, call } = await scene()
+    const other = await makeShop(system)
+    const theirs = await other.call(createTicket, { alias: other.alias, title: 'Not ours', body: 'At all.' })
+    const ticket = await call(createTicket, { alias, title: 'The till is stuck', body: 'Since noon.' })
+    const definition = { kind: 'logs', pattern: 'x' } as const
+    const check = await call(createCheck, { alias, name: 'Front page', definition, enabled: false })
+    await notify('shop: a ticket was filed', undefined, undefined, `tickets/${ticket.id}`)
+    await notify('shop: a check failed', undefined, undefined, `checks/${check.id}`)
+    await notify('shop: a ticket was filed', undefined, undefined, `tickets/${theirs.id}`)
+    expect(itemsOf(await viewer.open(INBOX)).map((item) => item.split(' deploy.failed')[0])).toEqual([
+      'shop: a ticket was filed',
+      'Front page shop: a check failed',
+      'The till is stuck shop: a ticket was filed',
+    ])
+    // Assistants read the same list, and no words of people.
+    const { notifications: listed } = await own(listNotifications, {})
+    expect(listed.map((one) => 'name' in one)).toEqual([false, false, false])
   })
 
   test('one is marked read, or all that the page shows, and one comes back to the same list', async () => {

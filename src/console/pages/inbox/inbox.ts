@@ -11,7 +11,7 @@ import { attempt, backField, form, returnPath, texts } from '../../forms.ts'
 import { setFlash } from '../../flash.ts'
 import { page } from '../../layout.ts'
 import { INBOX } from '../../navigation.ts'
-import { breakable, emptyState, filterForm, labelOptions, time } from '../../components.ts'
+import { breakable, changing, emptyState, filterForm, labelOptions, time } from '../../components.ts'
 import { pager } from '../../pager.ts'
 import { createRoutes, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { NOTIFICATIONS_PATH } from '../profile/chat-account.ts'
@@ -32,10 +32,22 @@ async function showInbox(c: PageContext) {
   const [unread, read] = await Promise.all([
     state === 'read'
       ? undefined
-      : call(listNotifications, { state: 'unread', type, cursor: c.req.query('cursor'), count: 'true' }),
+      : call(listNotifications, {
+          state: 'unread',
+          type,
+          cursor: c.req.query('cursor'),
+          count: 'true',
+          names: 'true',
+        }),
     state === 'unread'
       ? undefined
-      : call(listNotifications, { state: 'read', type, cursor: c.req.query('read'), count: 'true' }),
+      : call(listNotifications, {
+          state: 'read',
+          type,
+          cursor: c.req.query('read'),
+          count: 'true',
+          names: 'true',
+        }),
   ])
   return page(c, {
     title: 'Inbox',
@@ -48,7 +60,7 @@ async function showInbox(c: PageContext) {
           ${selectField({ name: 'state', label: 'Show', value: state, options: labelOptions(SHOWN, STATE_LABELS) })}`,
         )}
       </div>
-      ${unread && unreadCard(c, unread, type !== undefined)} ${read && readCard(c, read)}`,
+      ${changing('notifications', 'inbox', html`${unread && unreadCard(c, unread, type !== undefined)} ${read && readCard(c, read)}`)}`,
   })
 }
 
@@ -97,11 +109,15 @@ const notificationItem = (
   entry: Entry,
 ) => html`<li class="news-item ${!entry.read && 'news-unread'}">
   <div class="two-lines">
-    <span class="news-summary">${isHttpUrl(entry.url) ? html`<a href="${entry.url}">${entry.summary}</a>` : entry.summary}</span>
+    <span class="news-summary">${isHttpUrl(entry.url) ? html`<a href="${entry.url}">${lineOf(entry)}</a>` : lineOf(entry)}</span>
     <span class="note"><code>${breakable(entry.type, '.')}</code> · <span class="id-word">${entry.subject}</span> · ${time(entry.timestamp)}</span>
   </div>
   ${!entry.read && form(c, `${INBOX}/read`, html`${backField(c)}<input type="hidden" name="id" value="${entry.id}" /><button type="submit" class="button button-quiet button-small" aria-label="Mark as read: ${entry.summary}">Mark as read</button>`, '')}
 </li>`
+
+/** What it is called comes first: several that happened to things of one app are told apart by it. */
+const lineOf = ({ summary, name }: Entry) =>
+  name ? html`<bdi>${name}</bdi> <span class="note">${summary}</span>` : summary
 
 const isHttpUrl = (url: string | null): url is string =>
   url !== null && ['https:', 'http:'].includes(URL.parse(url)?.protocol ?? '')
