@@ -48,8 +48,10 @@ describe.skipIf(findChromium() === undefined)('svc in a browser', { timeout: 120
   test('an owner invites somebody, who opens the link, makes an account and is a member', async () => {
     const { context, page } = await signIn(org.owner)
     await page.goto(`${base}/console/members`)
-    await page.getByLabel('Email address').fill('guest@people.test')
     await page.getByRole('button', { name: 'Invite', exact: true }).click()
+    const invite = page.getByRole('dialog', { name: 'Invite' })
+    await invite.getByLabel('Email address').fill('guest@people.test')
+    await invite.getByRole('button', { name: 'Invite', exact: true }).click()
     const link = await page.locator('code', { hasText: '/auth/invitation/' }).innerText()
 
     const guest = await browser.newContext()

@@ -351,7 +351,7 @@ describe('organizations', () => {
       .submit()
     expect((await own.open('/console')).title).toBe(second.name)
     // A form is about the organization it was shown for, whichever another tab has switched to.
-    const rename = (await own.open(SETTINGS)).form('Save name')
+    const rename = (await own.open(SETTINGS)).form('Save settings')
     const first = switched.forms.find(({ action }) => action.pathname === '/console/organization')!
     expect(first.presses.map(({ label }) => label).join()).toContain(name)
     await switched.form(first.presses.find(({ label }) => label.includes(name))!.label).submit()
@@ -365,17 +365,18 @@ describe('organizations', () => {
     expect(actionsOf(await viewer.open(SETTINGS))).toEqual([])
     expect(actionsOf(await viewer.open(SECURITY))).toEqual([])
     const page = await admin.open(SETTINGS)
-    const refused = await page.form('Save time zone').with({ timezone: 'Nowhere' }).submit()
+    const refused = await page.form('Save settings').with({ timezone: 'Nowhere' }).submit()
     expect([refused.status, refused.problems]).toEqual([
       400,
       { timezone: 'must be a time zone such as Europe/Vienna or UTC' },
     ])
-    expect(refused.form('Save time zone').value('timezone')).toBe('Nowhere')
-    await refused.form('Save time zone').with({ timezone: 'America/New_York' }).submit()
+    expect(refused.form('Save settings').value('timezone')).toBe('Nowhere')
+    await refused.form('Save settings').with({ timezone: 'America/New_York' }).submit()
     expect((await details()).timezone).toBe('America/New_York')
     const name = unique('Renamed')
-    const renamed = await (await owner.open(SETTINGS)).form('Save name').with({ name }).submit()
-    expect(renamed.notices[0]).toContain(`renamed to ${name}`)
+    const renamed = await (await owner.open(SETTINGS)).form('Save settings').with({ name }).submit()
+    expect(renamed.notices).toEqual(['Settings saved.'])
+    expect(renamed.form('Save settings').value('name')).toBe(name)
     expect((await owner.open(SETTINGS)).notices).not.toContain(renamed.notices[0])
     const off = await (await owner.open(SECURITY)).form('Turn off agents').submit()
     expect((await details()).agents_enabled).toBe(false)
@@ -461,7 +462,7 @@ describe('support sessions', () => {
     await start()
     await (await staff.open('/console/organizations')).form(`Open ${org.name}`).submit()
     await (await staff.open('/console')).form('Get write access').with({ reason: 'To repair it' }).submit()
-    const rename = (await staff.open(SETTINGS)).form('Save time zone')
+    const rename = (await staff.open(SETTINGS)).form('Save settings')
     await (await owner.open(SETTINGS)).form('End session').submit()
     const told = await staff.open(MEMBERS)
     expect([told.path, told.notices]).toEqual(['/console', ['Your support session has ended.']])

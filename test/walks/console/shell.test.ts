@@ -355,7 +355,7 @@ describe('forms', () => {
     const { own, browser, name } = await rename()
     const answer = await browser.walker.open('/console/settings/organization')
     const path = '/console/settings/organization'
-    const { fields } = answer.forms.find(({ button }) => button === 'Save name')!
+    const { fields } = answer.forms.find(({ button }) => button === 'Save settings')!
     const renamed = { ...fields, name: 'Taken over' }
     const evil = await browser.walker.postFrom('https://evil.example/', path, renamed)
     expect(evil.status).not.toBe(200)
@@ -374,7 +374,7 @@ describe('forms', () => {
       org_id: own.id,
       user_id: own.owner.userId,
     })
-    expect((await page.form('Save name').with({ name: 'Mine' }).submit()).status).toBe(403)
+    expect((await page.form('Save settings').with({ name: 'Mine' }).submit()).status).toBe(403)
     expect(
       (await system.as({ token: second.token, organization: own.id })(showOrganization, { org_id: own.id }))
         .name,
@@ -386,8 +386,8 @@ describe('forms', () => {
 
   test('a message is shown once, and only if it is ours', async () => {
     const { browser, page } = await rename()
-    const done = await page.form('Save name').with({ name: 'Renamed' }).submit()
-    expect(done.notices[0]).toContain('renamed to Renamed')
+    const done = await page.form('Save settings').with({ name: 'Renamed' }).submit()
+    expect(done.notices[0]).toBe('Settings saved.')
     expect((await browser.open('/console')).notices).toEqual([])
     const forged = `svc_console_flash=${btoa('{"kind":"done","text":"Call +1 900"}')}.forged; Path=/`
     browser.walker.jar.keep(forged, system.system.config.APP_URL)

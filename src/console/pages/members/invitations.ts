@@ -2,11 +2,20 @@
 import { html } from 'hono/html'
 import type * as z from 'zod'
 import { inviteMember, type Invitation as InvitationShape } from '../../../contracts/members.ts'
-import { notice } from '../../../pages/parts.ts'
-import { copyable, day, emptyState, roleBadge, roleOptions, table } from '../../components.ts'
+import { button, card, notice, problemNotice } from '../../../pages/parts.ts'
+import {
+  cancelButton,
+  copyable,
+  day,
+  dialog,
+  emptyState,
+  roleBadge,
+  roleOptions,
+  table,
+} from '../../components.ts'
 import type { Organization, PageContext } from '../../context.ts'
 import { formOf, type Refused } from '../../fields.ts'
-import { confirmDialog, formCard } from '../../forms.ts'
+import { confirmDialog, form } from '../../forms.ts'
 
 type Invitation = z.output<typeof InvitationShape>
 
@@ -22,15 +31,26 @@ export const INVITE = formOf(inviteMember, ['email', 'role'], {
 export const mayInvite = ({ role, admins_may_invite }: Organization): boolean =>
   role === 'owner' || (role === 'admin' && admins_may_invite)
 
-export const inviteCard = (c: PageContext, { role }: Organization, refused: Refused | undefined) =>
-  formCard(c, {
-    of: INVITE.show({ refused, now: invitedAs(c), with: { role: { options: roleOptions(role) } } }),
-    title: 'Invite',
-    lead: 'They receive a personal link that expires in seven days.',
-    action: '/console/members/invitations',
-    submit: 'Invite',
-    className: 'inline',
-  })
+const inviteForm = (c: PageContext, { role }: Organization, isOpen: boolean, refused?: Refused) => {
+  const shown = INVITE.show({ refused, now: invitedAs(c), with: { role: { options: roleOptions(role) } } })
+  return html`${problemNotice(shown.problem, shown.shown)}
+    ${form(
+      c,
+      '/console/members/invitations',
+      html`<p>They receive a personal link that expires in seven days.</p>
+        ${shown.all()} <div class="actions">${button('Invite')}${!isOpen && cancelButton('invite')}</div>`,
+    )}`
+}
+
+export const inviteButton = (c: PageContext, organization: Organization) =>
+  dialog('invite', 'Invite', { title: 'Invite', content: inviteForm(c, organization, false), hasCancel: true, isMain: true })
+
+/** What was refused stands on the page, with what was typed; so does what a link to the form asks for. */
+export const inviteCard = (c: PageContext, organization: Organization, refused: Refused | undefined) =>
+  card('Invite', inviteForm(c, organization, true, refused))
+
+export const isInviteOpen = (c: PageContext, refused: Refused | undefined): boolean =>
+  refused !== undefined || invitedAs(c).role !== undefined
 
 /** The role that a link to the form chooses; the form offers no other than it would without. */
 const invitedAs = (c: PageContext): { role?: string } => {

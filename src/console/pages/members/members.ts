@@ -35,7 +35,9 @@ import {
   INVITE,
   invitationLinkNotice,
   invitationTable,
+  inviteButton,
   inviteCard,
+  isInviteOpen,
   mayInvite,
   type Invited,
 } from './invitations.ts'
@@ -75,8 +77,10 @@ async function showMembers(c: PageContext, invited?: Invited) {
     title: 'Members',
     lead: `People in ${organization.name} and their roles.`,
     status: statusOf(refused?.problem),
+    actions: invitations && !isInviteOpen(c, refused) && inviteButton(c, organization),
     body: html`
       ${invited && 'url' in invited && invitationLinkNotice(invited.email, invited.url)}
+      ${invitations && isInviteOpen(c, refused) && inviteCard(c, organization, refused)}
       ${listCard(c, {
         label: 'Filter members',
         ...MEMBERS.parts(c, members),
@@ -89,7 +93,6 @@ async function showMembers(c: PageContext, invited?: Invited) {
           html`<a href="/console/members">Show all members</a>`,
         ),
       })}
-      ${invitations && inviteCard(c, organization, refused)}
       ${invitations && card('Invitations', html`${invitationTable(c, organization, invitations.invitations)}${pager(c, invitations.invitations.length, invitations, 'invitations')}`)}
     `,
   })

@@ -1,9 +1,8 @@
-/** Organization settings > General: name, time zone, who invites, support access. */
+/** Organization settings > General: name, time zone and who invites in one form, and support access. */
 import { html } from 'hono/html'
 import { removeOrganization, updateOrganization } from '../../../contracts/organizations.ts'
 import { formOf, submit, type Refused } from '../../fields.ts'
 import { statusOf, text, formCard } from '../../forms.ts'
-import { redirectWithMessage } from '../../flash.ts'
 import { page } from '../../layout.ts'
 import { pair, day } from '../../components.ts'
 import { card, choice } from '../../../pages/parts.ts'
@@ -17,14 +16,11 @@ export const settingsRoutes = () =>
   createRoutes()
     .get('/settings', (c) => c.redirect(PATH))
     .get('/settings/organization', (c) => showSettings(c))
-    .post('/settings/organization', rename)
-    .post('/settings/organization/invitations', setInvitationPolicy)
-    .post('/settings/organization/timezone', setTimezone)
+    .post('/settings/organization', save)
     .post('/settings/organization/remove', remove)
 
-const RENAME = formOf(updateOrganization, ['name'])
+const SETTINGS = formOf(updateOrganization, ['name', 'timezone'])
 const REMOVE = formOf(removeOrganization, ['confirm'])
-const SET_TIMEZONE = formOf(updateOrganization, ['timezone'])
 
 async function showSettings(c: PageContext, refused?: Refused) {
   const organization = organizationOf(c)
@@ -37,19 +33,20 @@ async function showSettings(c: PageContext, refused?: Refused) {
       ${
         hasRole(session, 'admin') &&
         formCard(c, {
-          of: RENAME.show({ now: organization, refused }),
-          title: 'Name',
+          of: SETTINGS.show({ now: organization, refused }),
+          title: 'Organization',
           action: PATH,
-          submit: 'Save name',
+          fields: html`${SETTINGS.show({ now: organization, refused }).all()} ${whoInvites(c, refused)}`,
+          submit: 'Save settings',
         })
       }
-      ${timezone(c, refused)}
-      ${invitationSettings(c)}
       ${await supportAccessCard(c)}
       ${card(
         'Details',
         html`<dl class="pairs">
-          ${pair('Name', organization.name)} ${pair('Slug', html`<code>${organization.slug}</code>`)}
+          ${pair('Name', organization.name)} ${pair('Time zone', organization.timezone)}
+          ${pair('Invitations', organization.admins_may_invite ? 'By owners and admins' : 'By owners')}
+          ${pair('Slug', html`<code>${organization.slug}</code>`)}
           ${pair('ID', html`<code>${organization.id}</code>`)}
           ${pair('Email domains', organization.domains.length > 0 ? organization.domains.join(', ') : 'None. The operator of this service sets them.')}
           ${pair('Created', day(organization.created_at))}
@@ -74,60 +71,25 @@ const endings = (c: PageContext, refused: Refused | undefined) =>
     submit: 'Remove organization',
   })}`
 
-function timezone(c: PageContext, refused: Refused | undefined) {
-  const organization = organizationOf(c)
-  if (!hasRole(sessionOf(c), 'admin')) return card('Time zone', html`<p>${organization.timezone}</p>`)
-  return formCard(c, {
-    of: SET_TIMEZONE.show({ now: organization, refused }),
-    title: 'Time zone',
-    action: `${PATH}/timezone`,
-    submit: 'Save time zone',
-  })
+/** Only owners decide who invites. */
+function whoInvites(c: PageContext, refused: Refused | undefined) {
+  if (!hasRole(sessionOf(c), 'owner')) return null
+  const isOn = refused ? text(refused.form, 'who') === 'admins' : organizationOf(c).admins_may_invite
+  return html`<fieldset>
+    <legend>Who can invite people</legend>
+    ${choice('radio', 'who', 'owners', !isOn, 'Owners')}
+    ${choice('radio', 'who', 'admins', isOn, 'Owners and admins', 'Admins can invite up to admin, not owners.')}
+  </fieldset>`
 }
 
-function invitationSettings(c: PageContext) {
-  const { admins_may_invite: isOn } = organizationOf(c)
-  if (!hasRole(sessionOf(c), 'owner')) {
-    return card(
-      'Invitations',
-      html`<p>${isOn ? 'Owners and admins can invite people.' : 'Owners can invite people.'}</p>`,
-    )
-  }
-  return formCard(c, {
-    title: 'Invitations',
-    action: `${PATH}/invitations`,
-    fields: html`<fieldset>
-      <legend>Who can invite people</legend>
-      ${choice('radio', 'who', 'owners', !isOn, 'Owners')}
-      ${choice('radio', 'who', 'admins', isOn, 'Owners and admins', 'Admins can invite up to admin, not owners.')}
-    </fieldset>`,
-    submit: 'Save',
-  })
-}
-
-const rename = (c: PageContext) =>
-  submit(c, RENAME, {
-    also: { org_id: organizationOf(c).id },
+const save = (c: PageContext) => {
+  const who = text(c.get('form'), 'who')
+  return submit(c, SETTINGS, {
+    also: { org_id: organizationOf(c).id, ...(who !== '' && { admins_may_invite: who === 'admins' }) },
     again: showSettings,
-    done: ({ name }) => [PATH, `Organization renamed to ${name}.`],
+    done: () => [PATH, 'Settings saved.'],
   })
-
-async function setInvitationPolicy(c: PageContext) {
-  const admins_may_invite = text(c.get('form'), 'who') === 'admins'
-  await sessionOf(c).call(updateOrganization, { org_id: organizationOf(c).id, admins_may_invite })
-  return redirectWithMessage(
-    c,
-    PATH,
-    admins_may_invite ? 'Owners and admins can now invite people.' : 'Only owners can now invite people.',
-  )
 }
-
-const setTimezone = (c: PageContext) =>
-  submit(c, SET_TIMEZONE, {
-    also: { org_id: organizationOf(c).id },
-    again: showSettings,
-    done: ({ timezone }) => [PATH, `Time zone changed to ${timezone}.`],
-  })
 
 const remove = (c: PageContext) =>
   submit(c, REMOVE, {
