@@ -106,9 +106,9 @@ describe('connecting', () => {
     const again = await made.form('Send the link again').submit()
     expect(again.path).toBe(made.path)
     const second = `${unique('second')}@people.test`
-    const bad = await again.form('Save address').with({ address: 'nobody' }).submitUnchecked()
-    expect([bad.status, bad.form('Save address').value('address')]).toEqual([400, 'nobody'])
-    await bad.form('Save address').with({ address: second }).submit()
+    const bad = await again.form('Save', 'New email address').with({ address: 'nobody' }).submitUnchecked()
+    expect([bad.status, bad.form('Save', 'New email address').value('address')]).toEqual([400, 'nobody'])
+    await bad.form('Save', 'New email address').with({ address: second }).submit()
     expect((await stored(made.path.split('/').at(-1)!)).address).toBe('s…@people.test')
     expect(system!.mails.slice(before).map(({ to }) => to)).toEqual([address, address, second])
   })
@@ -126,7 +126,7 @@ describe('connecting', () => {
     const callback = `${PATH}/chat/callback?${new URLSearchParams({ code: 'T1/#general', state: stateIn(away) })}`
     const done = await owner.open(callback)
     expect(done.notices[0]).toContain('#general connected')
-    expect(done.offers('Save URL')).toBe(false)
+    expect(done.text.includes('New URL')).toBe(false)
     expect(done.text).toContain('Reconnect')
     const again = await owner.open(callback)
     expect([again.status, again.text]).toEqual([409, expect.stringContaining('has expired. Start again.')])
@@ -166,11 +166,14 @@ describe('one integration', () => {
     const page = await owner.open(`${PATH}/${id}`)
     expect(page.text).toContain('returned 410 Gone')
     expect(page.offers('Recover')).toBe(false)
-    expect((await page.form('Save name').with({ name: 'Pager' }).submit()).title).toBe('Pager')
-    const refused = await page.form('Save URL').with({ url: 'http://10.0.0.1/' }).submit()
-    expect([refused.status, refused.form('Save URL').value('url')]).toEqual([400, 'http://10.0.0.1/'])
+    expect((await page.form('Save', 'New URL').with({ name: 'Pager' }).submit()).title).toBe('Pager')
+    const refused = await page
+      .form('Save', 'New URL')
+      .with({ name: 'Pager', url: 'http://10.0.0.1/' })
+      .submit()
+    expect([refused.status, refused.form('Save', 'New URL').value('url')]).toEqual([400, 'http://10.0.0.1/'])
     const moved = await refused
-      .form('Save URL')
+      .form('Save', 'New URL')
       .with({ url: 'https://pager.test/in/a-long-secret-abcd' })
       .submit()
     expect(await stored(id)).toMatchObject({

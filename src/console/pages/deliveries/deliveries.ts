@@ -58,9 +58,10 @@ async function showDeliveries(c: PageContext) {
     lead: LEAD,
     actions: html`${linkButton(`${DELIVERIES_PATH}${filterQuery(c, { live: 'true' })}`, 'Live', 'quiet')}
     ${linkButton(`${DELIVERIES_PATH}.csv${filterQuery(c)}`, 'Export CSV', 'quiet')} ${replayDialog(c, filters, integrations)}`,
-    body: html`${summary?.health && html`${deliveryHeadline(summary, summary.health.integrations, now)} ${healthCard(c, summary.health)} ${deliveryChart(summary, now)}`}
+    body: html`${summary?.health && html`${deliveryHeadline(summary, summary.health.integrations, now)}`}
     ${health && (await chosenPanel(c, filters, integrations, health.integrations))}
-    ${deliveryTable(c, filters, deliveries, integrations)}`,
+    ${deliveryTable(c, filters, deliveries, integrations)}
+    ${summary?.health && html`${healthCard(c, summary.health)} ${deliveryChart(summary, now)}`}`,
   })
 }
 

@@ -11,7 +11,7 @@ import { asInput, filterFields, type Filters } from './delivery-filters.ts'
 import { DELIVERIES_PATH, destinationOf, failureWords, outcomeBadge } from './delivery-labels.ts'
 
 type Page = z.output<typeof listDeliveries.output>
-type Delivery = Page['deliveries'][number]
+export type Delivery = Page['deliveries'][number]
 
 /** Not counted where it is read every other second. */
 export const readDeliveries = (c: PageContext, filters: Filters): Promise<Page> =>
@@ -38,6 +38,7 @@ export function deliveryTable(
   integrations: readonly Integration[],
 ) {
   return listCard(c, {
+    changes: 'deliveries',
     label: 'Filter deliveries',
     filters: filterFields(filters, integrations),
     caption: CAPTION,
@@ -85,7 +86,7 @@ const pathOf = (c: PageContext, { id }: Delivery): string =>
 
 const cells = (c: PageContext, one: Delivery) => [
   html`<a href="${pathOf(c, one)}">${time(one.created_at)}<span class="unseen">, ${one.type}</span></a>`,
-  html`<div class="two-lines"><code>${breakable(one.type, '.')}</code><span class="note id-text">${one.app !== null && html`${one.app} · `}${one.subject}</span></div>`,
+  html`<div class="two-lines"><code class="whole">${breakable(one.type, '.')}</code><span class="note id-text">${one.app !== null && html`${one.app} · `}${one.subject}</span></div>`,
   destinationText(one),
   html`<div class="two-lines">${outcomeBadge(one)} ${one.next_attempt_at && html`<span class="note">${one.attempts === 0 ? 'Due' : 'Next'} ${time(one.next_attempt_at)}</span>`} ${one.replay_of !== null && html`<span class="note">Replay</span>`}</div>`,
   responseText(one),
@@ -99,7 +100,7 @@ const destinationText = ({ channel, destination }: Delivery) =>
     ? html`<span class="note">No recipient</span>`
     : html`<span class="id-text">${destinationOf({ channel, destination })}</span>`
 
-const responseText = (one: Delivery) =>
+export const responseText = (one: Delivery) =>
   one.http_status === null && one.reason === null
     ? html`<span class="note">None</span>`
     : one.state === 'sent'

@@ -3,7 +3,7 @@ import { html } from 'hono/html'
 import type * as z from 'zod'
 import { notFound } from '../../../contracts/errors.ts'
 import type { IntegrationKind } from '../../../contracts/channels.ts'
-import { listRecoveries, recoverDeliveries } from '../../../contracts/deliveries.ts'
+import { listDeliveries, listRecoveries, recoverDeliveries } from '../../../contracts/deliveries.ts'
 import {
   configureForum,
   listIntegrations,
@@ -20,7 +20,7 @@ import { formOf, innerProblem, partOf, refuse, submit, type Refused } from '../.
 import { attempt, statusOf, text, confirmDialog, formCard, returnPath, utcMoment } from '../../forms.ts'
 import { redirectWithMessage, actAndReturn, setFlash } from '../../flash.ts'
 import { page } from '../../layout.ts'
-import { copyable, day, exactTime, pair, time } from '../../components.ts'
+import { changing, copyable, day, exactTime, pair, time } from '../../components.ts'
 import { createRoutes, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { plural } from '../../format.ts'
 import {
@@ -32,14 +32,19 @@ import {
   type Integration,
   resendChoices,
 } from './integration-labels.ts'
-import { DELIVERIES_PATH } from '../deliveries/delivery-labels.ts'
+import { DELIVERIES_PATH, outcomeBadge } from '../deliveries/delivery-labels.ts'
+import { responseText, type Delivery } from '../deliveries/delivery-list.ts'
 import { recoverDialog, recoveryTable, type Recovery } from '../deliveries/integration-panel.ts'
 import { testForm } from '../deliveries/test-form.ts'
 import { signatureCard } from './webhook-signature.ts'
 
-const RENAME = formOf(updateIntegration, ['name'])
-const SET_URL = formOf(updateIntegration, ['url'], { url: { label: 'New URL', className: 'field-wide' } })
-const SET_ADDRESS = formOf(updateIntegration, ['address'], { address: { label: 'New email address' } })
+const NAMED = formOf(updateIntegration, ['name'])
+const WITH_URL = formOf(updateIntegration, ['name', 'url'], {
+  url: { label: 'New URL', className: 'field-wide', required: false },
+})
+const WITH_ADDRESS = formOf(updateIntegration, ['name', 'address'], {
+  address: { label: 'New email address', required: false },
+})
 const FORUM = partOf(configureForum.input.shape.config, ['url', 'category'], {
   url: { hint: 'The URL of the connected forum.', placeholder: '' },
 })
@@ -47,16 +52,13 @@ const FORUM = partOf(configureForum.input.shape.config, ['url', 'category'], {
 export const integrationRoutes = () =>
   createRoutes()
     .get('/integrations/:id', (c) => showOne(c))
-    .post('/integrations/:id/name', save(RENAME, 'Name saved.'))
-    .post('/integrations/:id/url', save(SET_URL, 'URL saved.'))
-    .post('/integrations/:id/address', save(SET_ADDRESS, 'Address saved. A link was sent to it.'))
+    .post('/integrations/:id', save)
     .post('/integrations/:id/verification', sendLink)
     .post('/integrations/:id/category', setCategory)
     .post('/integrations/:id/secret', rotateSecret)
     .post('/integrations/:id/secret/remove', removeSecret)
     .post('/integrations/:id/pause', setPaused)
     .post('/integrations/:id/switch', setEnabled)
-    .post('/integrations/:id/resend', setResend)
     .post('/integrations/:id/recover', recover)
     .post('/integrations/:id/remove', remove)
 
@@ -68,7 +70,11 @@ async function showOne(c: PageContext, refused?: Refused, secret?: string) {
   const { integrations, chat_install } = await call(listIntegrations, {})
   const one = integrations.find(({ id }) => id === idOf(c))
   if (!one) throw notFound()
-  const { recoveries } = await call(listRecoveries, { integration_id: one.id })
+  const integration_id = one.id
+  const [{ recoveries }, { deliveries }] = await Promise.all([
+    call(listRecoveries, { integration_id }),
+    call(listDeliveries, { integration_id, limit: 1 }),
+  ])
   const advice = stateAdvice(one)
   return page(c, {
     title: one.name,
@@ -77,6 +83,7 @@ async function showOne(c: PageContext, refused?: Refused, secret?: string) {
     ${linkButton(`/console/subscriptions/new?integration=${one.id}`, 'Add subscription')}`,
     body: html`
       ${secret !== undefined && newSecret(secret)} ${advice !== undefined && notice('info', html`<p>${advice}</p>`)}
+      ${changing('last-answer', 'deliveries', lastAnswer(deliveries[0]))}
       ${detailsCard(one)} ${KIND_CARDS[one.kind]({ c, one, canInstall: chat_install, refused })}
       ${recoverCard(c, one, recoveries)} ${pauseCard(c, one)} ${switchCard(c, one)} ${removeCard(c, one)}
     `,
@@ -87,44 +94,84 @@ type Shown = { c: PageContext; one: Integration; canInstall: boolean; refused: R
 
 const KIND_CARDS: Record<IntegrationKind, (shown: Shown) => Content> = {
   chat: (shown) => [
-    nameCard(shown),
     // An installed one gets its URL from the chat service.
     shown.one.workspace === null
-      ? urlCard(shown)
-      : shown.canInstall &&
-        reconnectCard(
-          'chat',
-          'Install the app again and choose the same channel. Subscriptions are kept, and paused ones resume.',
-        ),
+      ? settingsCard(
+          shown,
+          WITH_URL.show({
+            refused: shown.refused,
+            now: { name: shown.one.name },
+            with: { url: { hint: URL_HINT } },
+          }),
+        )
+      : settingsCard(shown, NAMED.show({ refused: shown.refused, now: shown.one })),
+    shown.one.workspace !== null &&
+      shown.canInstall &&
+      reconnectCard(
+        'chat',
+        'Install the app again and choose the same channel. Subscriptions are kept, and paused ones resume.',
+      ),
   ],
   webhook: (shown) => [
-    nameCard(shown),
-    urlCard(shown, 'The signing key changes with the URL. Update the receiver at the same time.'),
-    resendCard(shown),
+    settingsCard(
+      shown,
+      WITH_URL.show({
+        refused: shown.refused,
+        now: { name: shown.one.name },
+        with: {
+          url: {
+            hint: `${URL_HINT} The signing key changes with the URL. Update the receiver at the same time.`,
+          },
+        },
+      }),
+      resendField(shown),
+    ),
     secretCard(shown),
     signatureCard(),
   ],
   email: (shown) => [
     shown.one.state === 'unverified' && verificationCard(shown),
-    nameCard(shown),
-    addressCard(shown),
+    settingsCard(
+      shown,
+      WITH_ADDRESS.show({
+        refused: shown.refused,
+        now: { name: shown.one.name },
+        with: {
+          address: {
+            hint: 'Left empty, it stays. A new one is sent a link, and gets nothing else before it is confirmed.',
+          },
+        },
+      }),
+    ),
   ],
   forum: (shown) => [
     categoryCard(shown),
-    nameCard(shown),
+    settingsCard(shown, NAMED.show({ refused: shown.refused, now: shown.one })),
     reconnectCard('forum', 'Use a new API key or a new URL. Subscriptions are kept.'),
   ],
 }
 
-const addressCard = ({ c, one, refused }: Shown) =>
+const URL_HINT = 'Left empty, it stays. A stopped integration is turned on again with its new URL.'
+
+type ShownForm = Parameters<typeof formCard>[1]['of']
+
+const settingsCard = ({ c, one }: Shown, of: NonNullable<ShownForm>, more?: Content) =>
   formCard(c, {
-    of: SET_ADDRESS.show({ refused }),
-    title: 'Change address',
-    lead: 'The new address is sent a link, and gets nothing else before it is confirmed.',
-    action: `${pathOf(one)}/address`,
-    submit: 'Save address',
-    kind: 'quiet',
+    of,
+    title: 'Settings',
+    action: pathOf(one),
+    fields: html`${of.all()} ${more}`,
+    submit: 'Save',
   })
+
+/** How the last one went, before all else: whoever comes here mostly wants to know that. */
+const lastAnswer = (last: Delivery | undefined) =>
+  last === undefined
+    ? null
+    : html`<p class="card last-answer">
+        ${outcomeBadge(last)} <span>${responseText(last)}</span>
+        <a href="${DELIVERIES_PATH}/${last.id}"><code>${last.type}</code></a> ${time(last.created_at)}
+      </p>`
 
 const verificationCard = ({ c, one }: Shown) =>
   formCard(c, {
@@ -149,31 +196,12 @@ const detailsCard = (one: Integration) =>
     </dl>`,
   )
 
-const nameCard = ({ c, one, refused }: Shown) =>
-  formCard(c, {
-    of: RENAME.show({ now: one, refused }),
-    title: 'Name',
-    action: `${pathOf(one)}/name`,
-    submit: 'Save name',
-    kind: 'quiet',
-  })
-
 const reconnectCard = (kind: IntegrationKind, about: string) =>
   card(
     'Reconnect',
     html`<p>${about}</p>
       <div class="actions">${linkButton(`${INTEGRATIONS_PATH}/new/${kind}`, 'Reconnect', 'quiet')}</div>`,
   )
-
-const urlCard = ({ c, one, refused }: Shown, hint?: string) =>
-  formCard(c, {
-    of: SET_URL.show({ refused, with: { url: { hint } } }),
-    title: 'Change URL',
-    lead: 'A stopped integration is turned on again with its new URL.',
-    action: `${pathOf(one)}/url`,
-    submit: 'Save URL',
-    kind: 'quiet',
-  })
 
 const categoryCard = ({ c, one, refused }: Shown) =>
   formCard(c, {
@@ -186,17 +214,11 @@ const categoryCard = ({ c, one, refused }: Shown) =>
 /** The part of a masked URL before the mask. */
 const knownPart = (masked: string): string => masked.split('…')[0]?.replace(/\/$/, '') ?? ''
 
-const resendCard = ({ c, one }: Shown) =>
-  formCard(c, {
-    title: 'If no response is received',
-    action: `${pathOf(one)}/resend`,
-    fields: html`<fieldset>
-      <legend class="unseen">If no response is received</legend>
-      ${resendChoices(one.resend_on_unknown)}
-    </fieldset>`,
-    submit: 'Save',
-    kind: 'quiet',
-  })
+const resendField = ({ one }: Shown) =>
+  html`<fieldset>
+    <legend>If no response is received</legend>
+    ${resendChoices(one.resend_on_unknown)}
+  </fieldset>`
 
 /** In the response to the form, and never again. */
 const newSecret = (secret: string) =>
@@ -294,12 +316,20 @@ const change = (c: PageContext, what: Change, done: string) =>
     sessionOf(c).call(updateIntegration, { integration_id: idOf(c), ...what }),
   )
 
-const save = (form: typeof RENAME | typeof SET_URL | typeof SET_ADDRESS, done: string) => (c: PageContext) =>
-  submit(c, form as typeof RENAME, {
-    also: { integration_id: idOf(c) },
+/** One form: the address is changed only where a new one was entered. */
+function save(c: PageContext) {
+  const sent = c.get('form')
+  const form = sent.has('url') ? WITH_URL : sent.has('address') ? WITH_ADDRESS : NAMED
+  const isNewAddress = text(sent, 'address').trim() !== ''
+  return submit(c, form as typeof NAMED, {
+    also: {
+      integration_id: idOf(c),
+      ...(sent.has('resend') && { resend_on_unknown: text(sent, 'resend') === 'yes' }),
+    },
     again: showOne,
-    done: () => [here(c), done],
+    done: () => [here(c), isNewAddress ? 'Saved. A link was sent to the new address.' : 'Saved.'],
   })
+}
 
 const sendLink = (c: PageContext) =>
   actAndReturn(c, here(c), 'A link was sent to the address.', () =>
@@ -327,17 +357,6 @@ const setPaused = (c: PageContext) => {
 const setEnabled = (c: PageContext) => {
   const enabled = text(c.get('form'), 'on') === 'yes'
   return change(c, { enabled }, enabled ? 'Integration turned on.' : 'Integration turned off.')
-}
-
-const setResend = (c: PageContext) => {
-  const resend_on_unknown = text(c.get('form'), 'resend') === 'yes'
-  return change(
-    c,
-    { resend_on_unknown },
-    resend_on_unknown
-      ? 'Deliveries without a response are now sent again.'
-      : 'Deliveries without a response are now marked as unconfirmed.',
-  )
 }
 
 async function setCategory(c: PageContext) {
