@@ -63,6 +63,7 @@ const pagesOf = ({ things, deliveries }: ServedConsole): string[] => [
   '/console/apps/shop/remote',
   '/console/apps/shop/tickets',
   '/console/apps/shop/people',
+  '/console/apps/shop/settings',
   '/console/apps/shop/tokens/new?scope=apps:run',
   '/console/apps/shop/tickets?status=done',
   '/console/apps/shop/tickets/new',

@@ -40,6 +40,7 @@ const TABS = [
   'Maintenance',
   'Tickets',
   'People',
+  'Settings',
 ]
 const tabsOf = (html: string): string[] =>
   [
@@ -94,7 +95,7 @@ describe('one app', () => {
       expect(page.html).toContain(`<title>${TABS[at]} · The shop · `)
     }
     const hidden = tabsOf((await viewer.open(app)).html)
-    for (const tab of ['/source', '/logs']) {
+    for (const tab of ['/source', '/logs', '/settings']) {
       expect(hidden).not.toContain(app + tab)
       expect((await viewer.open(app + tab)).status).toBe(404)
     }
@@ -135,7 +136,7 @@ describe('one app', () => {
 
   test('is renamed, and its people put on it, changed and taken off, by those who may', async () => {
     const { owner, viewer, app, alias, call, viewing } = await makeShop(system)
-    const rename = (await owner.open(app)).form('Save name')
+    const rename = (await owner.open(`${app}/settings`)).form('Save name')
     expect((await rename.with({ name: '' }).submitUnchecked()).status).toBe(400)
     const renamed = await rename.with({ name: 'The store' }).submit()
     expect([renamed.title, renamed.notices]).toEqual(['The store', ['App renamed to The store.']])
@@ -152,7 +153,7 @@ describe('one app', () => {
     expect(await partOf()).toBeUndefined()
     const read = await viewer.open(people)
     expect(['Add to app', 'Save', 'Remove from app'].filter((words) => read.offers(words))).toEqual([])
-    expect((await viewer.open(app)).offers('Save name')).toBe(false)
+    expect((await viewer.open(`${app}/settings`)).status).toBe(404)
   })
 
   test('binds service accounts of a cluster, for admins, and removes them', async () => {
@@ -186,7 +187,7 @@ describe('one app', () => {
       const made = await form.with({ name: 'Web' }).submit()
       expect([made.status, made.text]).toEqual([201, expect.stringContaining(words)])
       const value = /svca_\w+/.exec(made.html)![0]
-      expect((await owner.open(app)).html).not.toContain(value)
+      expect((await owner.open(`${app}/settings`)).html).not.toContain(value)
     }
     await call(createAppToken, { alias, name: 'Kept', scope: 'apps:run' })
     const tokens = async () => (await call(listAppTokens, { alias })).tokens
@@ -196,13 +197,13 @@ describe('one app', () => {
       'Web apps:run',
     ])
     const web = (await tokens()).find(({ name }) => name === 'Web')!
-    const rotated = await (await owner.open(app)).form('Rotate', web.id).submit()
+    const rotated = await (await owner.open(`${app}/settings`)).form('Rotate', web.id).submit()
     expect([rotated.status, rotated.text]).toEqual([
       200,
       expect.stringContaining('The old value works until'),
     ])
     const value = /svca_\w+/.exec(rotated.html)![0]
-    const shown = await owner.open(app)
+    const shown = await owner.open(`${app}/settings`)
     expect(shown.html).not.toContain(value)
     expect(shown.html).toContain('never used, works until')
     await shown.form('Revoke token', web.id).submit()
@@ -273,7 +274,6 @@ test('support staff are offered nothing to change, at whatever level their sessi
   const support = await openConsole(system, staff)
   await (await support.open('/console/organizations')).form(`Open ${org.name}`).submit()
   for (const [path, offers] of [
-    ['', ['Create a reporting token']],
     ['/deployments', ['Roll back', 'Deploy']],
     ['/checks', ['New check', 'Create a check']],
     [`/checks/${check}`, ['Run now', 'Edit', 'Turn off', 'Add window']],
@@ -286,7 +286,7 @@ test('support staff are offered nothing to change, at whatever level their sessi
     expect(page.text).not.toContain('svc apps')
     expect([path, offers.filter((words) => page.offers(words))]).toEqual([path, []])
   }
-  for (const tab of ['/source', '/logs']) {
+  for (const tab of ['/source', '/logs', '/settings']) {
     expect((await support.open(app + tab)).status).toBe(404)
   }
 })

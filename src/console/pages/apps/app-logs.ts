@@ -20,6 +20,7 @@ import { byteSize } from '../../../contracts/byte-size.ts'
 import { plural } from '../../format.ts'
 import { pager } from '../../pager.ts'
 import { incidentPath } from '../incidents/incident-labels.ts'
+import { logChart, logSteps } from './log-chart.ts'
 import { aliasOf, appPage, emptyTab, mayWork, readApp, tabPath } from './app-tabs.ts'
 
 type Line = z.output<typeof listLogs.output>['lines'][number]
@@ -41,10 +42,13 @@ const WINDOWS = {
 async function showLogs(c: PageContext) {
   const app = await readApp(c, 'logs')
   const filters = readFilters(c)
+  const now = c.var.deps.clock()
+  const since = new Date(now.getTime() - WINDOWS[filters.window ?? 'week'].ms)
   const [summary, shown] = await Promise.all([
-    sessionOf(c).call(summarizeLogs, { alias: app.alias }),
+    sessionOf(c).call(summarizeLogs, { alias: app.alias, since: since.toISOString() }),
     VIEW_BODIES[filters.view](c, filters),
   ])
+  const steps = logSteps(summary, since, now)
   return appPage(c, app, 'logs', {
     body: html`${limitNotices(summary)}
       ${
@@ -55,7 +59,8 @@ async function showLogs(c: PageContext) {
                 reporting token of this app.`,
               mayWork(sessionOf(c), app) && `your-program 2>&1 | svc apps logs push ${app.alias}`,
             )
-          : html`${tabBar(viewTabs(c, filters), 'Views of the logs')} ${shown}`
+          : html`${tabBar(viewTabs(c, filters), 'Views of the logs')}
+            ${filters.view !== 'live' && html`<div class="card">${logChart(steps)}</div>`} ${shown}`
       }`,
   })
 }
@@ -195,6 +200,23 @@ const LEVEL_BADGES: Record<LogLevel, 'on' | 'off' | 'wait' | 'bad'> = {
 }
 const levelBadge = (level: LogLevel) => badge(level, LEVEL_BADGES[level])
 
+/** Most lines are of this kind: a badge on each would hide the others. */
+const lineLevel = (level: LogLevel) =>
+  ['info', 'debug', 'trace'].includes(level) ? html`<span class="note">${level}</span>` : levelBadge(level)
+
+const SECOND = new Intl.DateTimeFormat('en-GB', {
+  day: 'numeric',
+  month: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  timeZone: 'UTC',
+})
+
+/** To the second: lines of one minute are told apart by it. */
+const clockTime = (at: string) =>
+  html`<time datetime="${at}" title="${at.slice(0, 23).replace('T', ' ')} UTC" data-clock>${SECOND.format(new Date(at))}</time>`
+
 /** What somebody's program wrote is text and nothing else. Stack traces are folded. */
 const lineItem =
   (c: PageContext) =>
@@ -205,7 +227,7 @@ const lineItem =
       <a href="${tabPath(aliasOf(c), 'logs')}?${new URLSearchParams({ group: group_id })}">lines like this</a>
     </p>`
     return html`<li id="${id}">
-      ${time(at)} ${levelBadge(level)}
+      ${clockTime(at)} ${lineLevel(level)}
       <details>
         <summary>${service !== null && html`<span class="note">${service}</span> `}<code>${first}</code></summary>
         ${rest.length > 0 && html`<pre>${rest.join('\n')}</pre>`} ${about}

@@ -23,7 +23,8 @@ const APP_TABS = {
   maintenance: { path: '/maintenance', label: 'Maintenance', for: 'anyone' },
   tickets: { path: '/tickets', label: 'Tickets', for: 'anyone' },
   people: { path: '/people', label: 'People', for: 'anyone' },
-} as const satisfies Record<string, { path: string; label: string; for: 'anyone' | 'source' }>
+  settings: { path: '/settings', label: 'Settings', for: 'work' },
+} as const satisfies Record<string, { path: string; label: string; for: 'anyone' | 'source' | 'work' }>
 
 export type AppTab = keyof typeof APP_TABS
 const NAMES = Object.keys(APP_TABS) as AppTab[]
@@ -40,9 +41,14 @@ export async function readApp(c: PageContext, tab: AppTab = 'overview'): Promise
   return app
 }
 
-export const mayOpen = (session: ConsoleSession, app: App, tab: AppTab): boolean =>
-  APP_TABS[tab].for === 'anyone' ||
-  (session.support === undefined && (app.my_role !== null || hasRole(session, 'developer')))
+export function mayOpen(session: ConsoleSession, app: App, tab: AppTab): boolean {
+  const { for: whom } = APP_TABS[tab]
+  if (whom === 'work') return mayWork(session, app)
+  return (
+    whom === 'anyone' ||
+    (session.support === undefined && (app.my_role !== null || hasRole(session, 'developer')))
+  )
+}
 
 /** Whoever works on the app. Support staff may change nothing of it, whatever their session was elevated to. */
 export const mayWork = (session: ConsoleSession, { my_role }: App): boolean =>

@@ -1,4 +1,4 @@
-/** Tokens of an app, on its front page: one for its logs and workers, one for its runner. */
+/** Tokens of an app, among its settings: one for its logs and workers, one for its runner. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
 import {
@@ -19,7 +19,7 @@ import { attempt, confirmDialog, formCard, statusOf, text } from '../../forms.ts
 import { page } from '../../layout.ts'
 import { lastUsed, rotate, rotateDialog, tokenRotated } from '../../rotation.ts'
 import { appPath } from './app-labels.ts'
-import { aliasOf, mayWork, readApp, type App } from './app-tabs.ts'
+import { aliasOf, mayWork, readApp, tabPath, type App } from './app-tabs.ts'
 
 const NEW_TOKEN = formOf(createAppToken, ['name'])
 
@@ -109,7 +109,7 @@ async function showNew(c: PageContext, scope: AppScope, refused?: Refused) {
       of: form,
       fields: html`<input type="hidden" name="scope" value="${scope}" /> ${form.field('name', { hint: example })}`,
       submit: 'Create token',
-      cancel: appPath(app.alias),
+      cancel: tabPath(app.alias, 'settings'),
     }),
   })
 }
@@ -132,7 +132,7 @@ async function create(c: PageContext) {
       <p>${scope === 'apps:run' ? 'Start a runner where the app is deployed:' : 'Send what your program writes:'}</p>
       ${copyable('use', commandsFor(c, scope, alias, token), 'Commands that use the token')}
       ${scope === 'apps:report' && exporterSettings(c, token)}
-      <div class="actions">${linkButton(appPath(alias), 'Done')}</div>
+      <div class="actions">${linkButton(tabPath(alias, 'settings'), 'Done')}</div>
     </div>`,
   })
 }
@@ -162,12 +162,12 @@ const exporterSettings = (c: PageContext, token: string) =>
 const rotateToken = (c: PageContext) =>
   rotate(
     c,
-    appPath(aliasOf(c)),
+    tabPath(aliasOf(c), 'settings'),
     (chosen) => sessionOf(c).call(rotateAppToken, { alias: aliasOf(c), token_id: idOf(c), ...chosen }),
-    (done) => tokenRotated(c, done, appPath(aliasOf(c))),
+    (done) => tokenRotated(c, done, tabPath(aliasOf(c), 'settings')),
   )
 
 const revoke = (c: PageContext) =>
-  actAndReturn(c, appPath(aliasOf(c)), 'Token revoked.', () =>
+  actAndReturn(c, tabPath(aliasOf(c), 'settings'), 'Token revoked.', () =>
     sessionOf(c).call(revokeAppToken, { alias: aliasOf(c), token_id: idOf(c) }),
   )

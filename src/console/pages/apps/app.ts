@@ -1,4 +1,4 @@
-/** The front page of an app: what runs, how it is, and what happened lately. */
+/** The front page of an app: what runs, how it is, and what happened lately; and the settings of those who work on it. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
 import { renameApp } from '../../../contracts/apps.ts'
@@ -27,6 +27,7 @@ import { countErrors, logChart, logSteps } from './log-chart.ts'
 export const appRoutes = () =>
   createRoutes()
     .get('/apps/:alias', (c) => earlierPath(c) ?? showOverview(c))
+    .get('/apps/:alias/settings', (c) => showSettings(c))
     .post('/apps/:alias/name', rename)
 
 /** Tickets and people were on this page once, and people keep links to filtered lists. */
@@ -39,19 +40,26 @@ function earlierPath(c: PageContext): Response | undefined {
 
 const RENAME = formOf(renameApp, ['name'])
 
-async function showOverview(c: PageContext, refused?: Refused) {
+/** Of those who work on it: its tokens, and its name for who manages it. */
+async function showSettings(c: PageContext, refused?: Refused) {
+  const app = await readApp(c, 'settings')
+  return appPage(c, app, 'settings', {
+    status: statusOf(refused?.problem),
+    body: html`${canManage(app.my_role) && formCard(c, { of: RENAME.show({ now: app, refused }), title: 'Name', action: `${appPath(app.alias)}/name`, submit: 'Save name' })}
+    ${await appTokensCard(c, app)}`,
+  })
+}
+
+async function showOverview(c: PageContext) {
   const app = await readApp(c)
   const facts = await factsOf(c, app)
   return appPage(c, app, 'overview', {
     actions: linkButton(`${tabPath(app.alias, 'tickets')}/new`, 'New ticket', 'quiet'),
-    status: statusOf(refused?.problem),
     body: html`
       ${isEmpty(facts) ? gettingStarted(app, mayWork(sessionOf(c), app)) : glance(app, facts)}
       ${facts.checks.length > 0 && checksCard(app, facts.checks)}
       ${facts.logs !== undefined && facts.logs.lines > 0 && card('Log lines', logChart(facts.logs.steps), html`In the last ${LOG_DAYS} days. <a href="${tabPath(app.alias, 'logs')}">Read the logs</a>`)}
       ${facts.deployments.length > 0 && deploymentsCard(app, facts.deployments)}
-      ${await appTokensCard(c, app)}
-      ${canManage(app.my_role) && formCard(c, { of: RENAME.show({ now: app, refused }), title: 'Name', action: `${appPath(app.alias)}/name`, submit: 'Save name' })}
     `,
   })
 }
@@ -120,7 +128,7 @@ const glance = (app: App, { running, checks, pipelines, logs, maintenance }: Fac
     logs !== undefined && {
       label: `Errors in ${LOG_DAYS} days`,
       value: logs.errors,
-      note: `of ${logs.lines} lines`,
+      note: `of ${plural(logs.lines, 'line')}`,
       href: `${tabPath(app.alias, 'logs')}?level=error`,
     },
     {
@@ -218,6 +226,6 @@ const deploymentsCard = ({ alias }: App, deployments: readonly Deployment[]) =>
 const rename = (c: PageContext) =>
   submit(c, RENAME, {
     also: { alias: aliasOf(c) },
-    again: showOverview,
-    done: ({ name }) => [appPath(aliasOf(c)), `App renamed to ${name}.`],
+    again: showSettings,
+    done: ({ name }) => [tabPath(aliasOf(c), 'settings'), `App renamed to ${name}.`],
   })
