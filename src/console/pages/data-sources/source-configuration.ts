@@ -12,7 +12,7 @@ export function configurationCard(c: PageContext, source: Source) {
   return card(
     'Search configuration',
     document
-      ? html`${document.connection_config.embedding_configs.map(entry)}
+      ? html`${document.connection_config.embedding_configs.map(entrySection)}
         ${filterColumns(document.filter_schema)} ${accessColumn(source)}
         <details class="more">
           <summary>Show as JSON</summary>
@@ -33,7 +33,7 @@ export function configurationCard(c: PageContext, source: Source) {
 
 const TOKEN = html`Set <code>SVC_TOKEN</code> to an <a href="/console/settings/tokens">API token</a> of a developer or above with all permissions of its role.`
 
-const entry = (one: SearchEntry) =>
+export const entrySection = (one: SearchEntry) =>
   html`<section class="entry">
     <h3>${one.label} ${one.hybrid && badge('hybrid', 'on')} ${one.fetchable && badge('fetchable', 'on')}</h3>
     <dl class="pairs">

@@ -15,7 +15,7 @@ export const healthCard = (health: SourceHealth) =>
   card(
     'Health',
     html`<p class="switch-state">${healthBadge(health)} ${
-      health.checked_at === null ? 'Not checked yet.' : html`Checked ${time(health.checked_at)}.`
+      health.checked_at === null ? 'Not checked yet.' : html`<span>Checked ${time(health.checked_at)}.</span>`
     }</p>
       ${
         health.problems.length > 0 &&

@@ -7,7 +7,7 @@ import { areaField, problemNotice } from '../../../pages/parts.ts'
 import { createRoutes, requireRole, sessionOf, type PageContext } from '../../context.ts'
 import { setFlash } from '../../flash.ts'
 import { attempt, formCard, statusOf, text } from '../../forms.ts'
-import { configurationCard } from './source-configuration.ts'
+import { configurationCard, entrySection } from './source-configuration.ts'
 import { healthCard } from './source-health.ts'
 import { configurationOf, SAMPLE_CONFIGURATION, sourceIdFrom, type Source } from './source-labels.ts'
 import { readSource, sourceTab, tabPath } from './source-tabs.ts'
@@ -33,9 +33,9 @@ async function showSearch(c: PageContext, submitted?: Submitted) {
   const tables = 'done' in read ? read.done : undefined
   return sourceTab(c, source, 'search', {
     status: statusOf(submitted?.problem),
-    body: html`${'problem' in read ? problemNotice(read.problem) : tablesCard(read.done)}
-    ${saveCard(c, source, tables, submitted)} ${healthCard(source.health)}
-    ${source.connection_config !== null && configurationCard(c, source)}`,
+    body: html`${'problem' in read && problemNotice(read.problem)}
+    ${source.connection_config !== null && configurationCard(c, source)}
+    ${'done' in read && tablesCard(read.done)} ${saveCard(c, source, tables, submitted)} ${healthCard(source.health)}`,
   })
 }
 
@@ -49,16 +49,20 @@ function saveCard(c: PageContext, source: Source, tables: Tables | undefined, su
     action: tabPath(source.source_id, 'search'),
     problem: submitted?.problem,
     shown: ['document'],
-    fields: areaField({
-      name: 'document',
-      label: 'Configuration (JSON)',
-      value: submitted?.document ?? JSON.stringify(ready ?? SAMPLE_CONFIGURATION, null, 2),
-      rows: 20,
-      required: true,
-      maxlength: DOCUMENT_MAX_CHARACTERS,
-      hint: 'Only the content columns ever leave the database: the first is the ID of a hit, the second its title. Saving replaces the whole configuration, and checks it against the database first.',
-      problem: submitted?.problem,
-    }),
+    fields: html`${isNew && ready?.connection_config.embedding_configs.map(entrySection)}
+      <details class="more" ${(submitted !== undefined || ready === null) && html`open`}>
+        <summary>Edit as JSON</summary>
+        ${areaField({
+          name: 'document',
+          label: 'Configuration (JSON)',
+          value: submitted?.document ?? JSON.stringify(ready ?? SAMPLE_CONFIGURATION, null, 2),
+          rows: 20,
+          required: true,
+          maxlength: DOCUMENT_MAX_CHARACTERS,
+          hint: 'Only the content columns ever leave the database: the first is the ID of a hit, the second its title. Saving replaces the whole configuration, and checks it against the database first.',
+          problem: submitted?.problem,
+        })}
+      </details>`,
     submit: 'Save configuration',
   })
 }
