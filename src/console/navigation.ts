@@ -89,11 +89,11 @@ const NAVIGATION: readonly Group[] = [
           { href: '/console/members/scim', label: 'SCIM', for: 'owner' },
         ],
       },
-      { href: '/console/maintenance', label: 'Maintenance agent', icon: 'pulse', for: 'viewer' },
+      { href: '/console/maintenance', label: 'Maintenance agent', icon: 'wrench', for: 'viewer' },
       {
         href: '/console/integrations',
         label: 'Integrations',
-        icon: 'branches',
+        icon: 'send',
         for: 'admin',
         tabs: [
           { href: '/console/integrations', label: 'Integrations', for: 'admin' },

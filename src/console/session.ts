@@ -95,7 +95,8 @@ async function loadSession(
     organization: me.organization ? await detailsOf(me.organization.id, organizations, call) : null,
     organizations,
     formToken: formTokenOf(me.session_id),
-    flash: c.req.method === 'GET' ? readFlash(c) : undefined,
+    // A page that is shown anew by the script does not take the message of the one that is being opened.
+    flash: c.req.method === 'GET' && c.req.header('sec-fetch-mode') !== 'cors' ? readFlash(c) : undefined,
     support: support?.organization.id === me.organization?.id ? support : undefined,
     callIn: (organization) => clientFor(c, token, { organization }),
     callWhile: (open) => clientFor(c, token, { organization: named, signal: open }),

@@ -12,7 +12,8 @@ export const CHECK_REASONS = {
   timed_out: 'No answer in time',
   no_address: 'The name has no address that may be checked',
   private_address: 'It failed in a private network, from which no more is kept',
-  address_refused: 'The address may not be checked',
+  address_refused:
+    'The address is in a private network. Use a public one, or ask the operator to allow it with CHECKS_ALLOW_NETS',
   dns_failed: 'The name could not be looked up',
   log_lines: 'More log lines than allowed',
   evidence_limit: 'There was more to read than a check may',

@@ -18,6 +18,8 @@ const SHAPES = {
   inbox: html`<path d="M3 11.5 5.25 4.5h9.5L17 11.5v4.25H3zM3 11.5h4l1 2h4l1-2h4" />`,
   branches: html`<circle cx="5" cy="10" r="2" /><circle cx="15" cy="4.75" r="2" /><circle cx="15" cy="15.25" r="2" /><path d="m6.8 9.1 6.4-3.4M6.8 10.9l6.4 3.4" />`,
   ledger: html`<path d="M4.5 3h11v14.25l-2.2-1.4-1.85 1.4L10 15.85l-1.45 1.4-1.85-1.4-2.2 1.4zM7.5 6.75h5M7.5 10h5" />`,
+  wrench: html`<path d="M12.6 3.1a4 4 0 0 0-4.9 5.2L3.4 12.6v4h4l4.3-4.3a4 4 0 0 0 5.2-4.9l-2.5 2.5-2.7-.7-.7-2.7z" />`,
+  send: html`<path d="m2.75 9.5 14-6-5.25 13.5-2.75-5.75zM8.75 11.25l8-7.75" />`,
   search: html`<circle cx="8.75" cy="8.75" r="5" /><path d="m12.5 12.5 4 4" />`,
   menu: html`<path d="M3.5 6h13M3.5 10h13M3.5 14h13" />`,
   down: html`<path d="m5.75 8 4.25 4.25L14.25 8" />`,

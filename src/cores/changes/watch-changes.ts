@@ -33,13 +33,19 @@ export const watchChanges: Verb<'watchChanges'> = read(async ({ db, member, prin
 })
 
 /** The organization stays that of its first moment: who is moved to another one reads nothing more here. */
-function openStream(listener: Listener, { orgId, userId }: MemberPrincipal, { again, signal }: Principal) {
+function openStream(listener: Listener, member: MemberPrincipal, { again, signal }: Principal) {
+  const { orgId, userId } = member
   const changed = new Map<ChangingList, Set<string | null>>()
+  /** As they were validated last. */
+  let reader = member
   const told = createSignal()
   const ended = Promise.withResolvers<void>()
   let isOver = false
   const unsubscribe = listener.subscribe((topic, key) => {
-    const heard = heardOf(topic, key, { orgId, userId }).filter((one) => one.orgId === orgId)
+    // What is not for them does not even wake them: that something happens is as little theirs as what.
+    const heard = heardOf(topic, key, { orgId, userId }).filter(
+      (one) => one.orgId === orgId && isFor(reader, one.list, new Set([one.userId])),
+    )
     for (const { list, userId: whose } of heard)
       changed.set(list, (changed.get(list) ?? new Set()).add(whose))
     if (heard.length > 0) told.notify()
@@ -62,6 +68,7 @@ function openStream(listener: Listener, { orgId, userId }: MemberPrincipal, { ag
       .then(requireMember)
       .catch(() => undefined)
     if (!now || now.orgId !== orgId || now.userId !== userId) return null
+    reader = now
     // Where notifications do not arrive, nobody knows.
     if (changed.size === 0 && listener.state() === 'polling')
       for (const list of LISTS) changed.set(list, new Set([userId]))

@@ -68,13 +68,19 @@ const offNotice = () =>
 
 function showNone(c: PageContext, shown: Shown, refused: Refused | undefined) {
   return page(c, {
-    title: 'Identity provider',
+    title: 'Assistants from your identity provider',
     lead: 'Connect everybody at once. Your identity provider vouches for members, and their assistants connect without asking each of them. You decide which assistants may, and what they can do.',
     tabs: [],
     status: statusOf(refused?.problem),
-    body: html`${shown.is_enabled ? mayChange(c) && addCard(c, refused) : offNotice()} ${shown.is_enabled && valuesCard(shown)}`,
+    body: html`${shown.is_enabled ? mayChange(c) && addCard(c, refused) : offNotice()} ${shown.is_enabled && valuesCard(shown)} ${signInCard}`,
   })
 }
+
+/** People look for it here. */
+const signInCard = card(
+  'Signing in to svc',
+  html`<p>This page is about assistants. How people sign in is set by the operator of this installation; whose address has a domain of the organization can join by it (<a href="/console/settings/organization">Organization settings</a>), and a directory adds and removes members with <a href="/console/members/scim">SCIM</a>.</p>`,
+)
 
 /** The values stay hidden until somebody says that the issuer is shared, or the gateway does. */
 function addCard(c: PageContext, refused: Refused | undefined) {

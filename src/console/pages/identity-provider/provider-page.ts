@@ -25,7 +25,7 @@ export async function requireProvider(c: PageContext): Promise<Provider> {
 
 export const providerPage = (c: PageContext, tab: TabLabel, shown: Omit<Page, 'title' | 'tabs'>) =>
   page(c, {
-    title: 'Identity provider',
+    title: 'Assistants from your identity provider',
     tabs: IDENTITY_PROVIDER_TABS.map(({ href, label }) => ({ href, label, isCurrent: label === tab })),
     ...shown,
   })
