@@ -1,7 +1,7 @@
 /**
- * `node_modules/.bin/node scripts/readme-pictures.ts`: the pictures of the README, light and dark, from a server of its own
- * with the sample: the page on which an assistant asks for access, and the console after a week in which two assistants
- * asked. The week passes by the server's clock, from today on: a browser drops cookies of the past.
+ * `node_modules/.bin/node scripts/pictures.ts`: the pictures of the documentation, light and dark, from a server of its own
+ * with the sample: the page on which an assistant asks for access, and pages of the console after a week in which two
+ * assistants asked. The week passes by the server's clock, from today on: a browser drops cookies of the past.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { fork } from 'node:child_process'
@@ -16,12 +16,25 @@ import { chromium, type Browser, type Page } from 'playwright-core'
 import { findChromium } from '../test/find-chromium.ts'
 import { freePort } from '../test/support/free-port.ts'
 import type { ClockMessage, ServerSettings } from '../test/support/server-with-clock.ts'
+import { SAMPLE_APP } from '../src/sample/sample-app.ts'
 import { ROOT } from './generated/files.ts'
 
 const OUT = join(ROOT, 'docs/pictures')
 /** Two beside each other in a page of 1,012 pixels. The height is that at which the cards of the console end. */
 const WIDTH = 1280
 const MARGIN = 12
+/** Of pages with long lists the beginning says enough. */
+const HEIGHT_MAX = 1100
+/** And the page of consent, which is none of the console. */
+const PAGES = {
+  console: '/console',
+  activity: '/console/activity',
+  agents: '/console/agents?all=true',
+  'data-source': '/console/data-sources/db_sample',
+  app: `/console/apps/${SAMPLE_APP.alias}`,
+  logs: `/console/apps/${SAMPLE_APP.alias}/logs`,
+  connect: '/console/connect',
+}
 const CALLBACK = new URL('http://127.0.0.1:8472/callback')
 const DAY_SECONDS = 24 * 60 * 60
 /** What each assistant does on each of seven days, today last. */
@@ -85,12 +98,16 @@ async function takePictures(browser: Browser, colorScheme: 'light' | 'dark', per
   await page.goto(`${origin}/console`)
   await signIn(page, person)
   await page.getByRole('navigation', { name: 'Main' }).waitFor()
-  const height = await page.evaluate(() => {
-    const cards = [...document.querySelectorAll('main .card')]
-    return Math.ceil(Math.max(...cards.map((card) => card.getBoundingClientRect().bottom)))
-  })
-  await page.setViewportSize({ width: WIDTH, height: height + MARGIN })
-  await page.screenshot({ path: join(OUT, `console-${colorScheme}.png`) })
+  for (const [name, path] of Object.entries(PAGES)) {
+    await page.setViewportSize(viewport)
+    await page.goto(origin + path)
+    const height = await page.evaluate(() => {
+      const cards = [...document.querySelectorAll('main .card')]
+      return Math.ceil(Math.max(...cards.map((card) => card.getBoundingClientRect().bottom)))
+    })
+    await page.setViewportSize({ width: WIDTH, height: Math.min(height + MARGIN, HEIGHT_MAX) })
+    await page.screenshot({ path: join(OUT, `${name}-${colorScheme}.png`) })
+  }
   const { url } = await authorization('Claude Code')
   await page.goto(url)
   await allowButton(page).waitFor()

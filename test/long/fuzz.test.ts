@@ -130,6 +130,11 @@ function sendBy(
     }
     const outgoing = httpRequest(options, (incoming) => {
       const chunks: Buffer[] = []
+      // What goes on by itself is not waited for.
+      if (incoming.headers['content-type'] === 'text/event-stream') {
+        resolve(new Response(null, { status: incoming.statusCode! }))
+        incoming.destroy()
+      }
       incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
       incoming.on('error', reject)
       incoming.on('end', () => {

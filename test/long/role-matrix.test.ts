@@ -131,7 +131,10 @@ async function ask(op: ApiOperation, { path, query, body }: Inputs, token: strin
     },
     ...(body && { body: JSON.stringify(body) }),
   })
-  return { status: response.status, body: await response.text() }
+  // What goes on by itself is not waited for.
+  const isStream = response.headers.get('content-type') === 'text/event-stream'
+  if (isStream) await response.body?.cancel()
+  return { status: response.status, body: isStream ? '' : await response.text() }
 }
 
 /** Where bytes are taken, something else is spoiled by its type. */

@@ -24,7 +24,7 @@ export const REQUESTS: Says = {
     /^ {2}\/platform +no token, .* \S+x \(target 3x:/m,
   ],
   client: [/^ {2}svc status .*\S+x/m],
-  console: [/^ {2}\/console\/activity .* \S+x;/m],
+  console: [/^ {2}\/console\/activity .* \S+x;/m, /^ {2}\d+ open streams .* MiB, \S+ % of a core at rest$/m],
   workload: [/on top of a bare route$/m],
   scim: [/^ {2}the whole sync +\S+ s of CPU/m],
   trail: [/^ {2}sealing a call .*\S+x of it/m, /^ {2}verification of \d+ rows .* s CPU/m],
