@@ -21,6 +21,7 @@ const auth = system.auth!
 const tokens = []
 for (let at = 0; at < Number(count); at += 1) tokens.push(await signInAnother(at))
 const listening = await listen(system)
+process.on('SIGUSR2', () => globalThis.gc?.())
 process.once('SIGTERM', async () => {
   await listening.stop()
   await stop()

@@ -29,7 +29,7 @@ export async function subjectNames(
   if (kinds.length === 0) return new Map()
   const found = kinds.map((kind) => {
     const wanted = JSON.stringify(ids.get(kind)!.map((subject) => subject.slice(kind.length + 1)))
-    return sql`select ${`${kind}/`} || t.id as subject, t.${sql.identifier(NAMED[kind])} as name
+    return sql`select ${`${kind}/`}::text || t.id as subject, t.${sql.identifier(NAMED[kind])} as name
       from json_array_elements_text(${wanted}::text::json) as wanted
       join ${sql.identifier(kind)} t on t.org_id = ${orgId} and t.id = wanted`
   })
