@@ -22,14 +22,16 @@ const tokens = []
 for (let at = 0; at < Number(count); at += 1) tokens.push(await signInAnother(at))
 const listening = await listen(system)
 process.on('SIGUSR2', () => globalThis.gc?.())
-process.once('SIGTERM', async () => {
+process.once('SIGTERM', () => void end())
+console.log(JSON.stringify({ organization: owner.orgId, tokens }))
+console.log('ready')
+
+async function end(): Promise<void> {
   await listening.stop()
   await stop()
   rmSync(folder, { recursive: true, force: true })
   process.exit(0)
-})
-console.log(JSON.stringify({ organization: owner.orgId, tokens }))
-console.log('ready')
+}
 
 /** A colleague of the owner's, as a row. */
 async function signInAnother(at: number): Promise<string> {

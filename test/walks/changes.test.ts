@@ -37,12 +37,10 @@ afterAll(() => system.stop())
 
 const page = (organization: string) => `/console/changes?organization=${organization}`
 
-async function ask(person: Pick<Person, 'token'>, organization: string, signal?: AbortSignal) {
-  return system.fetch(page(organization), {
+const ask = (person: Pick<Person, 'token'>, organization: string): Promise<Response> =>
+  system.fetch(page(organization), {
     headers: { cookie: `svc_console=${person.token}`, 'sec-fetch-site': 'same-origin' },
-    ...(signal && { signal }),
   })
-}
 
 /** The stream of somebody's open page, as their browser reads it. */
 async function open(person: Pick<Person, 'token'>, organization: string) {

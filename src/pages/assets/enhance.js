@@ -384,15 +384,15 @@ if (stream && window.EventSource && window.BroadcastChannel) {
   function listen() {
     const source = new EventSource(stream)
     let isAgain = false
-    source.onmessage = ({ data }) => {
+    source.addEventListener('message', ({ data }) => {
       tabs.postMessage(data)
       changed(data.split(' '))
-    }
+    })
     // What happened in between nobody tells.
-    source.onopen = () => {
+    source.addEventListener('open', () => {
       if (isAgain) changed()
       isAgain = true
-    }
+    })
     return new Promise((resolve) => {
       end = () => {
         source.close()
@@ -400,7 +400,7 @@ if (stream && window.EventSource && window.BroadcastChannel) {
       }
     })
   }
-  tabs.onmessage = ({ data }) => changed(data.split(' '))
+  tabs.addEventListener('message', ({ data }) => changed(data.split(' ')))
   function connect() {
     const asked = new AbortController()
     end = () => asked.abort()
