@@ -23,8 +23,8 @@ import { build, type Plugin } from 'rolldown'
 const ROOT = join(import.meta.dirname, '..')
 const SOURCES = ['src', 'mcp', 'oauth', 'db'] as const
 
-/** They find files of their own beside themselves, or are loaded by hardly anybody. */
-const EXTERNAL = [/^@electric-sql\//, /^@lat\.md\//, /^@node-rs\//, /^@opentelemetry\//]
+/** They find files of their own beside themselves. */
+const EXTERNAL = [/^@electric-sql\//, /^@lat\.md\//, /^@node-rs\//]
 
 /** A server that runs from a bundle loads some of it later: those before the current one stay for a while. */
 const KEPT_BUNDLES = 3

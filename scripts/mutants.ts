@@ -22,6 +22,12 @@ const { values, positionals } = parseArgs({
 const mutate = positionals.length > 0 ? positionals.flatMap(filesOf) : changedLines(values.base)
 if (mutate.length === 0) fail(`Nothing to mutate: no line of a source file changed since ${values.base}.`)
 
+// Apart from the other packages: it asks for a newer Node than `npm ci` may run on.
+const packages = join(ROOT, 'test/stryker/node_modules/@stryker-mutator')
+const stryker = join(packages, 'core/bin/stryker.js')
+if (!existsSync(stryker))
+  fail('Stryker is not installed: npm ci --prefix test/stryker --legacy-peer-deps --ignore-scripts')
+
 mkdirSync(CACHE, { recursive: true })
 const settings = join(CACHE, 'stryker.json')
 writeFileSync(
@@ -46,7 +52,6 @@ writeFileSync(
     allowConsoleColors: false,
   }),
 )
-const stryker = join(ROOT, 'node_modules/@stryker-mutator/core/bin/stryker.js')
 const { status } = spawnSync(process.execPath, [stryker, 'run', settings], {
   cwd: ROOT,
   stdio: 'inherit',

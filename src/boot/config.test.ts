@@ -249,6 +249,10 @@ const VALUES: Table = {
     good: ['http://collector:4318', 'https://otel.example.com/v1'],
     bad: ['collector:4318'],
   },
+  OTEL_EXPORTER_OTLP_HEADERS: {
+    good: ['authorization=Bearer%20abc', 'x-tenant=one, x-key=a%2Cb'],
+    bad: ['Bearer abc', 'a=%', 'a=b,', 'a=1%0A2'],
+  },
   STOP_DELAY_SECONDS: { good: ['0', '60'], bad: ['61', ...NO_NUMBERS] },
   STOP_SECONDS: { good: ['0', '600'], bad: ['601', ...NO_NUMBERS] },
   ARGON2_MEMORY_KIB: { good: ['64', '1048576'], bad: ['63', '1048577', ...NO_NUMBERS] },

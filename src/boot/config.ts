@@ -99,6 +99,25 @@ const list = <Item extends string>(item: z.ZodType<Item, string>) =>
     )
     .pipe(z.array(item))
 
+/** As OpenTelemetry writes them: `name=value`, the values percent-encoded. */
+const headers = z
+  .string()
+  .refine((given) => readHeaders(given) !== undefined, {
+    error: 'must be headers such as authorization=Bearer%20token, separated by commas',
+  })
+  .transform((given) => readHeaders(given)!)
+
+function readHeaders(given: string): Record<string, string> | undefined {
+  const pairs = given.split(',').map((pair) => /^\s*([\w-]+)\s*=\s*([\x21-\x7e]+)\s*$/.exec(pair))
+  try {
+    const read = pairs.map((pair) => [pair![1]!, decodeURIComponent(pair![2]!)] as const)
+    // Refuses what no request may carry.
+    return Object.fromEntries(new Headers(read.map(([name, value]) => [name, value])))
+  } catch {
+    return undefined
+  }
+}
+
 /** Ranges that let everybody in: hardly ever meant, so they have a word of their own. */
 const EVERYWHERE = ['0.0.0.0/0', '::/0']
 const nets = list(
@@ -692,6 +711,11 @@ export const SETTINGS = {
     schema: address.optional(),
     description: 'OTLP/HTTP endpoint for traces.',
     default: 'no traces',
+  },
+  OTEL_EXPORTER_OTLP_HEADERS: {
+    schema: headers.optional(),
+    description:
+      'Headers that the collector asks for, such as `authorization=Bearer%20…`: names and percent-encoded values, separated by commas.',
   },
   STOP_DELAY_SECONDS: {
     schema: whole(0, 60).default(0),

@@ -191,10 +191,11 @@ async function build(
   }
 }
 
-async function observe({ METRICS_PORT, OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }: Config) {
+async function observe(config: Config) {
+  const { METRICS_PORT, OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_EXPORTER_OTLP_HEADERS: headers } = config
   const metrics = METRICS_PORT === 'off' ? undefined : (await import('../observe/metrics.ts')).createMetrics()
   const tracing = endpoint
-    ? (await import('../observe/tracing.ts')).startTracing({ endpoint, version: VERSION })
+    ? (await import('../observe/tracing.ts')).startTracing({ endpoint, headers, version: VERSION })
     : noTracing
   return { metrics, tracing }
 }
