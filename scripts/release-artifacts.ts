@@ -164,7 +164,7 @@ type Lock = {
   >
 }
 
-/** Where a container engine is at hand. */
+/** Where a container engine is at hand, and gets at the base images. */
 function saveImage(
   context: string,
   file: string,
@@ -178,7 +178,16 @@ function saveImage(
   const commit = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: root, encoding: 'utf8' }).trim()
   const [tag, argument] = [`svc:${version}`, `SVC_BUILD_COMMIT=${commit}`]
   const build = ['build', '--file', 'Containerfile', '--tag', tag, '--build-arg', argument, '-']
-  execFileSync(engine, build, { input: readFileSync(context), stdio: ['pipe', 'inherit', 'inherit'] })
+  const built = spawnSync(engine, build, {
+    input: readFileSync(context),
+    stdio: ['pipe', 'inherit', 'inherit'],
+  })
+  if (built.status !== 0) {
+    console.log(
+      `No image: ${engine} could not build it. What it said is above; svc-image-context has everything else.`,
+    )
+    return
+  }
   execFileSync(engine, ['save', '--output', file, tag], { stdio: 'inherit' })
 }
 

@@ -40,9 +40,9 @@ const IN_PARALLEL = matching(
   ...SLOW_UNITS,
 )
 
-/** Each asked for by its variable: a whole image, and a clone with its packages from the network (which CI is itself). */
+/** Each asked for by its variable: a whole image (twice: performed, and built by an engine), and a clone with its packages from the network (which CI is itself). */
 export const ASKED_FOR = [
-  ...(process.env['LONG_IMAGE'] ? [] : matching('test/long/image.test.ts')),
+  ...(process.env['LONG_IMAGE'] ? [] : matching('test/long/image.test.ts', 'test/long/built-image.test.ts')),
   ...(process.env['LONG_INSTALLS'] ? [] : matching('test/long/fresh-clone.test.ts')),
 ]
 for (const file of ASKED_FOR) console.log(`Left out: ${file}; LONG_IMAGE=1 and LONG_INSTALLS=1 ask for such.`)

@@ -73,7 +73,7 @@ describe('the test configuration', () => {
 describe('the thirds of the long tests', () => {
   const timed = ['browser', 'cli', 'conformance', 'long']
     .flatMap((folder) => files([`test/${folder}/*.test.ts`]))
-    .filter((file) => !/\/(image|fresh-clone)\.test\.ts$/.test(file))
+    .filter((file) => !/\/(image|built-image|fresh-clone)\.test\.ts$/.test(file))
 
   test('have a duration for every file that takes long, and for no other', () => {
     expect(Object.keys(SECONDS).toSorted()).toEqual(timed.toSorted())
