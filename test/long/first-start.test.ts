@@ -88,6 +88,20 @@ test('without a terminal the steps are lines of the log, also where an empty fol
   for (const { ms } of done) expect(ms).toBeTypeOf('number')
 }, 180_000)
 
+test('a process at rest writes nothing, however often it does its jobs and is asked for its health', async () => {
+  const server = await own.start({ args: ['--empty'] })
+  const isReadyLine = ({ event }: { event: string }) => event === 'ready'
+  // A job that comes every ten seconds has run three times, and everything else that begins with the start once.
+  const runs = async () => {
+    for (const path of ['/healthz', '/readyz']) expect((await server.fetch(path)).status).toBe(200)
+    const text = await (await fetch(`http://127.0.0.1:${server.metricsPort}/metrics`)).text()
+    return Number(/svc_job_duration_seconds_count\{job="enforce tenant limits"\} (\d+)/.exec(text)?.[1] ?? 0)
+  }
+  await expect.poll(runs, { timeout: 120_000, interval: 500 }).toBeGreaterThanOrEqual(3)
+  const lines = server.logLines()
+  expect(lines.slice(lines.findIndex(isReadyLine) + 1)).toEqual([])
+}, 180_000)
+
 test('a taken port is noticed before anything is made', async () => {
   const taken = createServer().listen(0, '127.0.0.1')
   await once(taken, 'listening')

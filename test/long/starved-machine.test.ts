@@ -11,9 +11,12 @@ import {
 import { createDatabase, showConnectionString } from '../../src/contracts/databases.ts'
 import { BUILT_IN_MODEL } from '../../src/contracts/embedding-settings.ts'
 import { showLoad } from '../../src/contracts/loads.ts'
+import { SAMPLE_QUESTION, SAMPLE_SOURCE } from '../../src/contracts/sample.ts'
 import { atAddress, configurationOf, entry } from '../support/data-sources.ts'
+import { freePort } from '../support/free-port.ts'
 import { startFile } from '../support/loads.ts'
-import { firstWordsIn, migratedFolder, processes } from '../support/process.ts'
+import { littleCpu } from '../support/little-cpu.ts'
+import { firstWordsIn, migratedFolder, processes, type Env, type ServerProcess } from '../support/process.ts'
 
 const SPINNING = 4
 const QUESTIONS = 200
@@ -70,6 +73,58 @@ test(
     expect(server.logLines().filter(({ event }) => event.includes('embedding model'))).toEqual([])
   },
 )
+
+/** Asked as soon as it says that it is ready, with nothing warm. */
+test(
+  'a first start and a later one with a fifth of a core: every step is told, and the first question is answered',
+  { timeout: PATIENCE_MS },
+  async () => {
+    const SVC_DATA_DIR = `${await own.newFolder()}/data`
+    let token = ''
+    // The same at every start: the token names it.
+    const env: Env = { SVC_DATA_DIR, PORT: String(await freePort()) }
+    for (const start of ['first', 'later'] as const) {
+      const server = await own.launch({ env })
+      const little = littleCpu(server.pid)
+      console.log(`The ${start} start has ${little.how}.`)
+      const isReady = () =>
+        server.fetch('/readyz').then(
+          ({ status }) => status,
+          () => 0,
+        )
+      await expect.poll(isReady, { timeout: PATIENCE_MS, interval: 50 }).toBe(200)
+      if (start === 'first') ({ token } = await untilToken(server))
+      const began = performance.now()
+      const { results } = await server.as({ token })(queryDataSource, {
+        source_id: SAMPLE_SOURCE,
+        query: SAMPLE_QUESTION,
+      })
+      console.log(`The first question after it took ${Math.round(performance.now() - began)} ms.`)
+      expect(results[0]?.id).toBe('work-from-abroad')
+      const lines = server.logLines()
+      expect(lines.filter(({ level }) => level === 'error')).toEqual([])
+      const done = lines.filter(({ event }) => event === 'start step done').map(({ step }) => step)
+      if (start === 'first')
+        expect(done).toEqual([
+          'Making the database',
+          'Starting the services',
+          'Making the first owner',
+          'Loading the sample',
+        ])
+      server.kill('SIGTERM')
+      await server.exited
+      little.end()
+    }
+  },
+)
+
+/** The port opens a moment before the file is named. */
+async function untilToken(server: ServerProcess): Promise<{ token: string }> {
+  await expect
+    .poll(() => server.logLines().some(({ event }) => event === 'welcome'), { timeout: 60_000 })
+    .toBe(true)
+  return firstWordsIn(server)
+}
 
 async function makeSource(call: Call): Promise<string> {
   const { source_id } = await call(createDatabase, { name: 'notes' })
