@@ -124,7 +124,7 @@ test('a collector that is busy is asked again, and one that refuses is not', asy
   }
 })
 
-test('a full batch is sent at once, a stop sends the rest, and what nobody takes is dropped', async () => {
+test('a full batch is sent at once, and a stop sends the rest', async () => {
   const { received, endpoint } = await startCollector(200)
   const tracing = startTracing({ endpoint, version: '1' })
   await Promise.all(Array.from({ length: 1_300 }, () => tracing.request('site', request(), answered(200))))

@@ -118,7 +118,7 @@ function startExporter(take: (spans: readonly Span[]) => Promise<void>) {
         () => true,
         () => false,
       )
-    while (waiting.length >= (isStopping && isTaken ? 1 : BATCH_MAX))
+    while (isStopping ? isTaken && waiting.length > 0 : waiting.length >= BATCH_MAX)
   }
   function schedule(): void {
     timer ??= setTimeout(() => void flush(), FLUSH_MS).unref()
