@@ -113,13 +113,12 @@ async function untilReady(name: string, port: number | string): Promise<void> {
 }
 
 /** A signal, the grace, then a kill: whoever is killed has another code. */
-async function stop(name: string): Promise<void> {
+async function stop(name: string): Promise<{ code: string; said: string }> {
   await engine.podman('stop', '--time', String(GRACE_SECONDS), name)
-  const code = await engine.podman('inspect', '--format', '{{.State.ExitCode}}', name)
-  const said = await engine.podman('logs', name)
-  expect(code.trim(), said).toBe('0')
-  expect(said).toContain('"event":"stopped"')
+  const code = (await engine.podman('inspect', '--format', '{{.State.ExitCode}}', name)).trim()
+  return { code, said: await engine.podman('logs', name) }
 }
+const STOPPED = { code: '0', said: expect.stringContaining('"event":"stopped"') as string }
 
 const settings = (env: Readonly<Record<string, string>>): string[] =>
   Object.entries(env).flatMap(([name, value]) => ['--env', `${name}=${value}`])
@@ -161,7 +160,7 @@ test('all services, as nobody special over a read-only root: the first start, it
   await engine.podman('healthcheck', 'run', name)
   const skills = await fetch(`http://localhost:${port}/.well-known/agent-skills/index.json`)
   expect(await skills.text()).toContain(COMMIT)
-  await stop(name)
+  expect(await stop(name)).toEqual(STOPPED)
 })
 
 test.each(SERVICE_NAMES)('%s by itself, with what the chart tells it', async (service) => {
@@ -176,7 +175,7 @@ test.each(SERVICE_NAMES)('%s by itself, with what the chart tells it', async (se
   }
   const { name, port } = await start(told)
   await untilReady(name, port)
-  await stop(name)
+  expect(await stop(name)).toEqual(STOPPED)
 })
 
 test(
@@ -201,11 +200,11 @@ test(
     const count = () =>
       engine.podman('exec', database!, 'psql', '-U', 'svc', '-d', 'svc', '-Atc', 'select count(*) from users')
     expect((await count()).trim()).toBe('1')
-    await stop(svc!)
+    expect(await stop(svc!)).toEqual(STOPPED)
     await engine.podman('start', svc!)
     await untilReady(svc!, port)
     expect((await count()).trim()).toBe('1')
-    await stop(svc!)
+    expect(await stop(svc!)).toEqual(STOPPED)
     await engine.compose(folder, 'down')
   },
 )
