@@ -5,6 +5,7 @@
  */
 import { quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
 import type { Hit } from '../../contracts/data-sources.ts'
+import { LOAD_RECORD_BYTES } from '../../contracts/limits.ts'
 import type { Queries } from '../databases/index.ts'
 import type { Condition } from './filter-columns.ts'
 import { unusedColumnName } from './full-text.ts'
@@ -63,6 +64,9 @@ export const distanceOfFound = (search: VectorSearch, own: string): string =>
     ? `least(${own}, (select min(${distanceOf(search, 'p.embedding')}) from ${nameOf(search)} p where p.row_id = c0))`
     : own
 
+/** More than any has that a load has made. */
+const PASSAGE_CHARACTERS = 4_000
+
 /** With the text of the passage that is nearest, where it still stands in what a hit shows of the row. */
 export async function withNearestPassage(
   queries: Queries,
@@ -76,9 +80,11 @@ export async function withNearestPassage(
   const key = quoteIdentifier(passages.key)
   // Without blanks, which a passage has where a paragraph had the end of a line.
   const plain = (text: string) => `regexp_replace(${text}, '\\s+', '', 'g')`
-  const shown = parseColumnList(entry.content_columns).map((name) => `t.${quoteIdentifier(name)}::text`)
+  const shown = parseColumnList(entry.content_columns).map(
+    (name) => `left(t.${quoteIdentifier(name)}::text, ${LOAD_RECORD_BYTES})`,
+  )
   const rows = await queries.query<{ id: string; passage: string }>(
-    `select t.${key}::text as id, near.passage from
+    `select t.${key}::text as id, left(near.passage, ${PASSAGE_CHARACTERS}) as passage from
         (select * from ${quoteTable(entry.table)} where ${['true', ...conditions.map(({ text }) => text)].join(' and ')}) t
         cross join lateral (select p.passage from ${nameOf(search)} p where p.row_id = t.${key}
           order by ${distanceOf({ ...search, vector }, 'p.embedding')}, p.place limit 1) near

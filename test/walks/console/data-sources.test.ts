@@ -322,6 +322,14 @@ describe('one data source', () => {
     expect(weak.text).toContain('A weak answer. No hit reaches the threshold')
     const removed = await set.form('Remove').submit()
     expect(removed.notices[0]).toBe('Answers are no longer marked as weak.')
+    const written = '- question: "[1,0,0] leave"\n  expect: [nowhere]\n- {question: "[0,0,1]", expect: []}\n'
+    const ran = await removed.form('Run').with({ questions: written }).submit()
+    expect(ran.text).toContain('2 questions, recall@5 0 %, MRR 0.000.')
+    expect(ran.row('[1,0,0] leave')).toMatch(/nowhere.*1\. /)
+    const file = new File(['- question: "[1,0,0]"\n  expect: []\n'], 'questions.yaml')
+    expect((await ran.form('Run').with({ file }).submit()).text).toContain('Nothing is missing.')
+    const wrong = await ran.form('Run').with({ questions: '- question: why' }).submit()
+    expect([wrong.status, wrong.text]).toEqual([400, expect.stringContaining('Line 1: expect is missing')])
     expect((await viewer!.open(`${HANDBOOK}/quality`)).status).toBe(403)
     const elsewhere = await openConsole(system, (await makeOrganization(system)).owner)
     expect((await elsewhere.open(`${HANDBOOK}/quality`)).status).toBe(404)
@@ -617,8 +625,13 @@ describe('a file', { timeout: 60_000 }, () => {
     expect(uploaded.path).toMatch(/^\/console\/data-sources\/db_price_list_2026\/loads\/lod_/)
     const taken = await form.with({ file: new File([CSV], 'handbook.csv'), new_name: 'handbook' }).submit()
     expect(taken.status).toBe(409)
-    const other = await form.with({ file: new File([CSV], 'handbook.csv') }).submit()
+    const carets = CSV.replaceAll(',', '^')
+    const other = await form.with({ file: new File([carets], 'handbook.csv') }).submit()
     expect(other.path).toContain('/db_handbook_2/')
+    expect((await owner!.open(`${other.path}?delimiter=%22`)).text).toContain('It must be one character')
+    const again = await owner!.open(`${other.path}?delimiter=%5E`)
+    expect(again.form('Load').choices('title_column')).toEqual(['sku', 'name', 'description'])
+    await again.form('Load').with({ title_column: 'name' }).submit()
     expect(uploaded.text).toContain('<b>=cmd|calc</b> burns wood')
     const columns = uploaded.form('Load')
     expect(columns.values()).toMatchObject({ expose: true })
@@ -637,6 +650,10 @@ describe('a file', { timeout: 60_000 }, () => {
     const done = await owner!.open(uploaded.path)
     expect(await org.owner.call(showLoad, { load_id: uploaded.path.split('/').at(-1)! })).toMatchObject({
       state: 'succeeded',
+    })
+    expect(await org.owner.call(showLoad, { load_id: other.path.split('/').at(-1)! })).toMatchObject({
+      state: 'succeeded',
+      choices: { delimiter: '^', title_column: 'name' },
     })
     expect((await done.form('Ask').with({ query: 'wood' }).submit()).text).toContain('Stove')
     expect((await owner!.open(`${PATH}/db_price_list_2026/database`)).html).toContain(uploaded.path)

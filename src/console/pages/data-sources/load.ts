@@ -5,7 +5,7 @@ import { notFound } from '../../../contracts/errors.ts'
 import { cancelLoad, previewLoad, showLoad, startLoad, undoLoad } from '../../../contracts/loads.ts'
 import type * as z from 'zod'
 import { LOAD_TYPES, type LoadType } from '../../../contracts/load-formats.ts'
-import { card, choice, linkButton, notice, selectField } from '../../../pages/parts.ts'
+import { button, card, choice, inputField, linkButton, notice, selectField } from '../../../pages/parts.ts'
 import { copyable, exactTime, table } from '../../components.ts'
 import {
   createRoutes,
@@ -110,8 +110,17 @@ const unfinishedUpload = (load: ShownLoad) =>
 
 async function columnsCard(c: PageContext, load: ShownLoad, source: Source, refused: Refused | undefined) {
   const sheet = refused ? text(refused.form, 'sheet') : c.req.query('sheet')
-  const preview = await sessionOf(c).call(previewLoad, { load_id: load.id, sheet: sheet || undefined })
-  if (preview.columns.length === 0) return failureCard({ ...load, problems: preview.problems, failure: null })
+  const delimiter = refused ? text(refused.form, 'delimiter') : (c.req.query('delimiter') ?? '')
+  const isDelimiter = previewLoad.input.shape.delimiter.safeParse(delimiterIn(delimiter)).success
+  const preview = await sessionOf(c).call(previewLoad, {
+    load_id: load.id,
+    sheet: sheet || undefined,
+    delimiter: isDelimiter ? delimiterIn(delimiter) : undefined,
+  })
+  const delimiters = load.format === 'csv' && delimiterCard(load, delimiter, isDelimiter)
+  if (preview.columns.length === 0) {
+    return html`${failureCard({ ...load, problems: preview.problems, failure: null })} ${delimiters}`
+  }
   const plan = PLAN.show({ now: preview.suggestion, refused })
   const embedded = refused ? texts(refused.form, 'embed_columns') : preview.suggestion.embed_columns
   // What is configured already is not for the same click to expose.
@@ -125,7 +134,8 @@ async function columnsCard(c: PageContext, load: ShownLoad, source: Source, refu
     lead: 'The text of some columns is embedded, so that questions find rows by what they mean. Without any, rows are found by words and filters only.',
     action: loadPath(load),
     of: plan,
-    fields: html`${preview.sheet !== null && html`<input type="hidden" name="sheet" value="${preview.sheet}" />`}<fieldset>
+    fields: html`${preview.sheet !== null && html`<input type="hidden" name="sheet" value="${preview.sheet}" />`}
+      ${isDelimiter && delimiter !== '' && html`<input type="hidden" name="delimiter" value="${delimiter}" />`}<fieldset>
         <legend>Search in</legend>
         <div class="choice-grid">${columns.map(({ value, label }) => choice('checkbox', 'embed_columns', value, embedded.includes(value), label))}</div>
       </fieldset>
@@ -145,8 +155,31 @@ async function columnsCard(c: PageContext, load: ShownLoad, source: Source, refu
       </div>`,
     submit: 'Load',
   })}
-  ${sheetsCard(load, preview)} ${previewCard(preview)}`
+  ${sheetsCard(load, preview)} ${delimiters} ${previewCard(preview)}`
 }
+
+/** A tab has a name, since nobody can type one. */
+const delimiterIn = (written: string): string | undefined =>
+  written === '' ? undefined : written.toLowerCase() === 'tab' ? '\t' : written
+
+/** Not a form of ours: it changes nothing, and shows the file as it would be read. */
+const delimiterCard = (load: ShownLoad, written: string, isDelimiter: boolean) =>
+  card(
+    'Delimiter',
+    html`<form method="get" action="${loadPath(load)}" class="stack">
+      ${inputField({
+        name: 'delimiter',
+        label: 'Between two values',
+        value: written,
+        options: [',', ';', 'tab', '|'],
+        maxlength: 3,
+        hint: isDelimiter
+          ? 'One character, or tab. Empty: as the file itself shows.'
+          : 'It must be one character of ASCII, and no quote.',
+      })}
+      ${button('Read it again', 'quiet')}
+    </form>`,
+  )
 
 const TYPE_PREFIX = 'type_'
 
@@ -250,7 +283,7 @@ function doneCards(c: PageContext, load: ShownLoad, source: Source) {
     )
   }
   return html`${notice('done', html`<p><strong>${plural(load.rows, 'row')} loaded</strong> into table <code>${load.table}</code>${load.changes && html`: ${changesOf(load)}`}.</p>`)} ${undoCard(c, load)}
-    ${load.long_rows && notice('info', html`<p>${plural(load.long_rows, 'row')} of the file: the text is longer than the model reads, so by meaning it is found by its beginning alone. <code>svc docs sync</code> divides long texts into passages.</p>`)}
+    ${load.long_rows && notice('info', html`<p>${plural(load.long_rows, 'row')} of the file: the text is longer than the model reads, so it was divided into passages. Each of them finds its row.</p>`)}
     ${load.failure && notice('problem', html`<p>${load.failure}</p>`)}
     ${
       load.configuration_saved
@@ -296,6 +329,7 @@ async function start(c: PageContext) {
       load_id: load.id,
       embed_columns: texts(c.get('form'), 'embed_columns'),
       sheet: text(c.get('form'), 'sheet') || undefined,
+      delimiter: delimiterIn(text(c.get('form'), 'delimiter')),
       types: typesIn(c.get('form')),
       save_configuration: true,
     })

@@ -1,20 +1,23 @@
 /** The Quality tab of a data source: how its evals went, what changed between them, and the threshold learned from one. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
+import type { ServiceError } from '../../../contracts/errors.ts'
 import { listEvals, setThreshold, type EvalChange } from '../../../contracts/evals.ts'
-import { button, card, notice } from '../../../pages/parts.ts'
+import { areaField, button, card, notice } from '../../../pages/parts.ts'
 import { STRIP_HEIGHT, stripHeight, stripOfBars } from '../../../pages/strip.ts'
 import { copyable, emptyState, exactTime, stats, table } from '../../components.ts'
 import { createRoutes, requireRole, sessionOf, type PageContext } from '../../context.ts'
 import { actAndReturn } from '../../flash.ts'
-import { form, text } from '../../forms.ts'
+import { attempt, form, formCard, statusOf, text } from '../../forms.ts'
 import { plural } from '../../format.ts'
+import { askQuestions, leftOf, type Answered } from './ask-questions.ts'
 import { pathOf, sourceIdFrom, type Source } from './source-labels.ts'
 import { readSource, sourceTab, tabPath } from './source-tabs.ts'
 
 export const sourceQualityRoutes = () =>
   createRoutes()
-    .get('/data-sources/:id/quality', showQuality)
+    .get('/data-sources/:id/quality', (c) => showQuality(c))
+    .post('/data-sources/:id/evals', runEval)
     .post('/data-sources/:id/threshold', changeThreshold)
 
 type Listed = z.output<typeof listEvals.output>
@@ -28,13 +31,94 @@ const EXAMPLE = `- question: How many days of holiday do I have?
 /** As many bars as fit a phone. */
 const SHOWN = 40
 
-async function showQuality(c: PageContext) {
+type Ran = {
+  readonly written: string
+  readonly problem?: ServiceError | undefined
+  readonly answered?: Answered | undefined
+}
+
+async function showQuality(c: PageContext, ran?: Ran) {
   requireRole(c, 'developer', 'Only developers and above can see how a data source is set up')
   const source = await readSource(c)
   const listed = await sessionOf(c).call(listEvals, { source_id: source.source_id, limit: SHOWN })
   return sourceTab(c, source, 'quality', {
-    body: html`${evalsCard(source, listed)} ${thresholdCard(c, source, listed)}`,
+    status: statusOf(ran?.problem),
+    body: html`${ran?.answered && answeredCard(c, source, ran.written, ran.answered)}
+      ${evalsCard(source, listed)} ${source.enabled && source.exposed && questionsCard(c, source, ran)}
+      ${thresholdCard(c, source, listed)}`,
   })
+}
+
+/** As whoever runs it, one question after the other: what is left after some seconds is asked by another click. */
+async function runEval(c: PageContext) {
+  requireRole(c, 'developer', 'Only developers and above can see how a data source is set up')
+  const fields = c.get('form')
+  const file = fields.get('file')
+  const written = file instanceof File && file.size > 0 ? await file.text() : text(fields, 'questions')
+  const left = leftOf(fields)
+  const result = await attempt(() => askQuestions(c, sourceIdFrom(c), written, left))
+  return 'problem' in result
+    ? showQuality(c, { written, problem: result.problem })
+    : showQuality(c, { written, answered: result.done })
+}
+
+const questionsCard = (c: PageContext, { source_id }: Source, ran: Ran | undefined) =>
+  formCard(c, {
+    title: 'Run an eval',
+    lead: 'They are asked as you, and not kept.',
+    action: `${pathOf(source_id)}/evals`,
+    isUpload: true,
+    problem: ran?.problem,
+    fields: html`${areaField({
+      name: 'questions',
+      label: 'Questions, each with the rows that answer it',
+      rows: 6,
+      value: ran?.problem ? ran.written : '',
+      placeholder: EXAMPLE,
+    })}
+      <div class="field">
+        <label for="questions-file">Or a file of them</label>
+        <input type="file" id="questions-file" name="file" accept=".yaml,.yml,.json" />
+      </div>`,
+    submit: 'Run',
+  })
+
+function answeredCard(c: PageContext, { source_id }: Source, written: string, answered: Answered) {
+  const {
+    eval: { id, questions, recall_at_5, mrr },
+    asked,
+    misses,
+  } = answered
+  const isDone = asked === questions
+  const missed = table(
+    'Questions with something missing',
+    ['Question', 'Missing', 'What came instead'],
+    misses.map(({ question, missing, hits }) => [
+      question,
+      missing.join(', '),
+      hits.length === 0
+        ? 'Nothing'
+        : hits.map(
+            ({ id: row, title, path, heading }, at) =>
+              html`${at > 0 && html`<br />`}${at + 1}. ${path === undefined ? `${row} ${title ?? ''}` : `${path}#${heading ?? ''}`}`,
+          ),
+    ]),
+  )
+  return card(
+    isDone ? 'This eval' : `${asked} of ${plural(questions, 'question')} asked`,
+    html`${isDone && html`<p>${plural(questions, 'question')}, recall@5 ${percent(recall_at_5)}, MRR ${shown(mrr)}.</p>`}
+      ${misses.length === 0 ? html`<p>Nothing is missing.</p>` : missed}
+      ${
+        !isDone &&
+        form(
+          c,
+          `${pathOf(source_id)}/evals`,
+          html`<input type="hidden" name="eval_id" value="${id}" /><input type="hidden" name="from" value="${asked}" />
+            <textarea name="questions" hidden>
+${written}</textarea>${button('Ask the rest')}`,
+        )
+      }`,
+  )
 }
 
 function evalsCard({ source_id }: Source, { evals, changes_since }: Listed) {
