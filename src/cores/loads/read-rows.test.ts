@@ -275,9 +275,7 @@ describe('rows of NDJSON', () => {
         format: 'ndjson',
       }).problems,
     ).toEqual([
-      'line 2: a value is a list where the first rows have none, or a list of lists or objects',
-      'line 3: a value is a list where the first rows have none, or a list of lists or objects',
-      'line 4: a value contains the NUL character, which cannot be stored',
+      'line 4: a value is a list where the first rows have none, a list of lists or objects where theirs are not, or one that cannot be stored',
       'line 5: two values have the same name, or objects lie too deep in one another',
     ])
     const deepBy = (depth: number) => `{"a":1}\n${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}\n`

@@ -22,9 +22,6 @@ test('a row is as near as the nearest of its vectors, and comes once', () => {
 })
 
 test('equals go by their id, byte by byte', () => {
-  const byPassages = [ofPassage('Z', 0.1)]
-  const merged = mergeNearest([row('a', 0.1), row('é', 0.1)], byPassages, { limit: 3, isFiltered: false })
-  expect(idsOf(merged)).toBe(undefined)
   const all = [ofPassage('Z', 0.1, { searched: 1 })]
   expect(idsOf(mergeNearest([row('é', 0.1), row('a', 0.1)], all, { limit: 3, isFiltered: false }))).toEqual([
     'Z',

@@ -172,7 +172,6 @@ const delimiterCard = (load: ShownLoad, written: string, isDelimiter: boolean) =
         label: 'Between two values',
         value: written,
         options: [',', ';', 'tab', '|'],
-        maxlength: 3,
         hint: isDelimiter
           ? 'One character, or tab. Empty: as the file itself shows.'
           : 'It must be one character of ASCII, and no quote.',
