@@ -1,11 +1,6 @@
 /** What the documents core exports. */
 export { prepareDocuments, type DocumentsRow } from './prepare-documents.ts'
-export {
-  READER_VERSION,
-  type DivideTexts,
-  type FileProblem,
-  type ReadDocument,
-} from './read-document.ts'
+export { READER_VERSION, type DivideTexts, type FileProblem, type ReadDocument } from './read-document.ts'
 export { requireDocuments } from './require-documents.ts'
 export {
   ACCESS_RULES,
