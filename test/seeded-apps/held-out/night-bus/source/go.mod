@@ -1,0 +1,3 @@
+module nightbus
+
+go 1.23
