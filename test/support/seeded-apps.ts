@@ -90,14 +90,19 @@ export async function recordsOf({ entries }: SeededApp, now: Date): Promise<LogR
         .replaceAll('{n}', String(times - index))
         .replaceAll('{r}', String(scattered(order, index)))
       const at = new Date(now.getTime() - (minutes_ago + index * every_minutes) * MINUTE_MS)
-      records.push({ at, level: level ?? (await levelOfLine(text)), text, service: null, traceId: null })
+      const read = level === undefined ? await readLine(text) : { level, text }
+      records.push({ ...read, at, service: null, traceId: null })
     }
   }
   return records.toSorted((a, b) => a.at!.getTime() - b.at!.getTime())
 }
 
-const levelOfLine = async (text: string): Promise<LogRecord['level']> =>
-  (await readNdjson(Buffer.from(text))).records[0]!.level
+/** As the product reads what a program writes: a JSON object becomes its message with the stack below it. */
+async function readLine(text: string): Promise<Pick<LogRecord, 'level' | 'text'>> {
+  const { records } = await readNdjson(Buffer.from(text))
+  const [first] = records
+  return { level: first!.level, text: records.length === 1 ? first!.text : text }
+}
 
 /** The same numbers every time, and no pattern that could be taken for one. */
 const scattered = (order: number, index: number): number =>

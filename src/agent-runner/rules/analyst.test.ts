@@ -48,6 +48,22 @@ describe('of the sixteen apps, and of those that were held out before', () => {
     const count = (about: RegExp) => apps.filter((app) => about.test(app.about)).length
     expect([apps.length, count(/^Healthy/), count(/^Hostile/)]).toEqual([16, 3, 3])
   })
+
+  test('half of all are held out, a third is healthy or hostile, in more than six languages', () => {
+    const all = readSeededApps()
+    const heldOut = all.filter(({ group }) => group === 'held-out')
+    const endings = new Set(
+      all.flatMap(({ files }) => files.flatMap(({ path }) => /\.(\w+)$/.exec(path)?.[1] ?? [])),
+    )
+    for (const some of [all, heldOut]) {
+      const harmless = some.filter(({ about, finding }) => finding === null || /hostile/i.test(about))
+      expect(some.length).toBeGreaterThanOrEqual(18)
+      expect(3 * harmless.length).toBeGreaterThanOrEqual(some.length)
+    }
+    expect(2 * heldOut.length).toBeGreaterThanOrEqual(all.length)
+    const languages = ['js', 'py', 'go', 'java', 'kt', 'rb', 'php', 'cs', 'rs']
+    expect(languages.filter((one) => !endings.has(one))).toEqual([])
+  })
 })
 
 type Entry = Partial<SeededApp['entries'][number]> & { message: string }
@@ -547,6 +563,25 @@ describe('another service that fails now and then', () => {
   })
 })
 
+describe('an error of no known kind', () => {
+  const files = { 'src/till.js': 'log.error(`till ${number} did not balance: ${error.message}`)\n' }
+  const unbalanced = (minutes_ago: number, every_minutes: number): Entry => ({
+    message: 'till {r} did not balance: 4 left',
+    level: 'error',
+    minutes_ago,
+    times: 6,
+    every_minutes,
+  })
+
+  test.each([
+    ['that ended by itself more than a day ago is over', unbalanced(1_500, 4), 0],
+    ['of today is not', unbalanced(1_300, 4), 1],
+    ['that never came more often is not', unbalanced(1_500, 900), 1],
+  ])('%s', async (_what, entry, count) => {
+    expect((await analyze(makeApp(files, [entry]))).recorded).toHaveLength(count)
+  })
+})
+
 describe('what is tried again', () => {
   const files = { 'src/send.js': 'log.error(`send failed, attempt ${n} of 3: ${error.message}`)\n' }
   const attempt = (n: number): Entry => ({
@@ -648,6 +683,18 @@ describe('exceptions, by type and last frame in the app, whatever lines carry th
       'lib/cart.rb',
       'def total(items)\n  items.sum\nend\n',
       "/srv/lib/cart.rb:2:in 'total': undefined method 'sum' for nil (NoMethodError)\n\tfrom /srv/main.rb:4:in '<main>'",
+    ],
+    [
+      'Ruby behind the words of the app',
+      'lib/cart.rb',
+      'def total(items)\n  items.sum\nend\n',
+      "ERROR basket {n}: /srv/lib/cart.rb:2:in 'Cart#total': undefined method 'sum' for nil (NoMethodError)\n\tfrom /srv/main.rb:4:in '<main>'",
+    ],
+    [
+      'Go behind a time',
+      'cart.go',
+      'func Total(items []int) int {\n\treturn items[3]\n}\n',
+      '2026/03/09 21:14:03 http: panic serving 10.0.0.7:51234: runtime error: index out of range [3] with length 2\n\ngoroutine 34 [running]:\nmain.Total(...)\n\t/app/cart.go:2\nmain.main()\n\t/app/main.go:5 +0x1d',
     ],
     [
       'Go',
@@ -787,6 +834,18 @@ describe('hostile logs', () => {
     )
     expect(recorded).toEqual([])
   })
+})
+
+test('what an app writes without a level, in words before it, is what somebody sent', async () => {
+  const texts = [
+    `comment of Bo: ${STACK}`,
+    `note 7 of Kim: Traceback (most recent call last):\n  File "/srv/app/src/cart.js", line 2, in total`,
+    'question: why panic: nil pointer at src/cart.js:2',
+    'guest says TypeError: item.product is undefined at total (/srv/app/src/cart.js:2:20)',
+  ]
+  const entries = texts.map((message, n) => ({ message, minutes_ago: 9 + n, times: 20, every_minutes: 31 }))
+  const { recorded, conclusion } = await analyze(makeApp(CART, entries))
+  expect([recorded, conclusion()]).toEqual([[], 'nothing_found'])
 })
 
 test('a run that is over ends the analyst', async () => {

@@ -1,16 +1,9 @@
 /** Errors and warnings in the log: which of them count, and where they come from. */
 import { LOG_LEVELS } from '../../contracts/log-levels.ts'
 import { at, certainty, occurrences, sentences } from './describe-finding.ts'
-import {
-  placeOfMatch,
-  placeOfNames,
-  placeOfTrace,
-  placeOfWords,
-  placeUpTheStack,
-  type Place,
-} from './find-place.ts'
+import { placeOfMatch, placeOfNames, placeOfTrace, type Place } from './find-place.ts'
 import { readMatters, type Matter } from './matters.ts'
-import { namedThings, routeIn } from './named-things.ts'
+import { namedThings } from './named-things.ts'
 import { beganWith, timeOf, type Finding, type Picture } from './picture.ts'
 import { exceptionName } from './stack-trace.ts'
 import { counts, faultOf, isSevere, withoutQuotations, type Fault } from './what-counts.ts'
@@ -90,20 +83,10 @@ async function findingOf(picture: Picture, matter: Matter, fault: Fault): Promis
   }
 }
 
-async function placeOf(picture: Picture, { trace, message, line, statement }: Matter): Promise<Place | null> {
-  if (trace) {
-    const byTrace = await placeOfTrace(picture, trace, message)
-    return byTrace && ((await placeUpTheStack(picture, trace, message, byTrace)) ?? byTrace)
-  }
-  const [inner] = loggedErrors(line.text)
-  const byWords =
-    (inner === undefined ? null : await placeOfWords(picture, inner)) ??
-    (statement && placeOfMatch(statement, null, 'words'))
-  const route = routeIn(line.text.slice(0, 1_000))
-  return (
-    (await placeOfNames(picture, [...namedThings(message), ...(route === null ? [] : [route])], byWords)) ??
-    byWords
-  )
+async function placeOf(picture: Picture, { trace, message, statement }: Matter): Promise<Place | null> {
+  if (trace) return placeOfTrace(picture, trace, message)
+  const byWords = statement && placeOfMatch(statement, null, 'words')
+  return (await placeOfNames(picture, namedThings(message), byWords)) ?? byWords
 }
 
 /** Errors as fields of a line: `"err":"…"`, `error="…"`. */

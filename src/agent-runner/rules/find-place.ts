@@ -3,7 +3,6 @@
  * log what looks like one; then by what the message names; then by the words of the message itself.
  */
 import { fileRef } from '../../contracts/agent-tools.ts'
-import { namedThings } from './named-things.ts'
 import { escapePattern, lineOf, type Match, type Reader, type Window } from './reader.ts'
 import { filesFor, isProgram } from './source-files.ts'
 import type { Frame, StackTrace } from './stack-trace.ts'
@@ -48,38 +47,6 @@ export async function placeOfTrace(
   }
   return moved
 }
-
-/**
- * A frame may lie in a helper that everything goes through, while the message names something that whoever called it wrote: a column, a
- * table, a setting. Then a line near another frame has it.
- */
-export async function placeUpTheStack(
-  source: Source,
-  trace: StackTrace,
-  message: string,
-  place: Place,
-): Promise<Place | null> {
-  const [name] = namedThings(message)
-  if (name === undefined || !source.reader.mayCall(0)) return null
-  const window = await source.reader.around(place.path, place.line)
-  if (!window || near(window, place.line, NEAR_LINES).includes(name)) return null
-  const hits = await source.reader.grep({ pattern: name, literal: true })
-  const above = trace.frames
-    .slice(0, 10)
-    .flatMap(({ path, line, symbol }) =>
-      hits
-        .filter(
-          (hit) =>
-            filesFor(path, source.files).includes(hit.path) && Math.abs(hit.line - line) <= STATEMENT_LINES,
-        )
-        .map((hit) => placeOfMatch(hit, symbol, 'name')),
-    )
-  return above[0] ?? null
-}
-
-const NEAR_LINES = 3
-/** A statement may span so many. */
-const STATEMENT_LINES = 12
 
 async function placeOfFrame(
   { reader, isRunning }: Source,

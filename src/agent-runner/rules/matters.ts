@@ -52,11 +52,20 @@ export async function readMatters(picture: Picture): Promise<Matter[]> {
   return [...matters.values()]
 }
 
-/** The first line of an uncaught error, which no logger gives a level. */
-const HEAD =
-  /^(?:Uncaught |Unhandled |Caused by: |Exception in thread |Unhandled exception[.:] )?(?:<text> )?(?:[A-Za-z][\w.]{0,100}\.)?(?:[A-Z][\w$]{0,80})?(?:Error|Exception)\b|\bpanic(?:ked at|:| serving)|^PHP (?:Fatal error|Warning)|^fatal error: |^\S{1,300}\.rb:<n>:in /
+/** What a runtime or a shipper puts before a line: times, numbers, what stands in brackets. No words: those are the app's. */
+const PREFIX = String.raw`^(?:(?:(?:<\w+>|[\dTZ:.,/+|-])+|\[[^\]]{0,60}\]) )*`
+/** The first line of an uncaught error, which no logger gives a level. What an app writes in its own words at no level is data. */
+const HEAD = new RegExp(
+  `${PREFIX}(?:${[
+    /(?:Uncaught |Unhandled |Caused by: |Exception in thread |Unhandled exception[.:] )?(?:<text> )?(?:[A-Za-z][\w.]{0,100}\.)?(?:[A-Z][\w$]{0,80})?(?:Error|Exception)\b/,
+    /(?:http: |thread \S{1,80} (?:\(<n>\) )?)?panic(?:ked at|:| serving)/,
+    /PHP (?:Fatal error|Warning)|fatal error: |\S{1,300}\.rb:<n>:in /,
+  ]
+    .map(({ source }) => source)
+    .join('|')})`,
+)
 /** Says nothing but that a trace follows: every exception of an app has the same. */
-const BARE = /^(?:\S{1,80} ){0,4}Traceback \(most recent call last\):$|^stack backtrace:|^goroutine /
+const BARE = new RegExp(`${PREFIX}(?:Traceback \\(most recent call last\\):$|stack backtrace:|goroutine )`)
 /** A part of a trace that was logged line by line: looked at only if nothing else led to it. */
 const FRAGMENT = /^(?:at |File <|from |\^|#(?:\d|<n>)|\.\.\. )/
 
@@ -86,8 +95,9 @@ function rankOf(picture: Picture, group: LogGroup): number | null {
   const { template, level } = group
   if (FRAGMENT.test(template)) return isSevere(level) ? 4 : 5
   if (isSevere(level)) return faultOf(template) === 'code' ? 0 : faultOf(template) === 'request' ? REFUSAL : 1
-  if (HEAD.test(template) || BARE.test(template) || faultOf(template) === 'code') return 2
-  return level === 'warn' && isMuch(picture, group) ? 2 : null
+  if (HEAD.test(template) || BARE.test(template)) return 2
+  const isTold = level === 'warn' && (faultOf(template) === 'code' || isMuch(picture, group))
+  return isTold ? 2 : null
 }
 
 type Telling = { readonly key: string; readonly matter: Matter }
@@ -98,76 +108,48 @@ async function tellingsOf(picture: Picture, group: LogGroup, carried: Set<string
   const lines = (await reader.ask('read_logs', { group: group.id, limit: SAMPLES }))?.lines ?? []
   const [newest] = lines
   if (!newest) return []
-  const shared = {
-    times: lines.map(({ at }) => timeOf(at)),
-    isRetried: lines.every(({ text }) => isTriedAgain(text)),
-  }
-  const statement =
-    HEAD.test(group.template) || BARE.test(group.template) ? null : await statementOf(picture, group.template)
+  const isHead = HEAD.test(group.template) || BARE.test(group.template)
+  const statement = isHead ? null : await statementOf(picture, group.template)
+  const telling = (key: string, own: Partial<Matter> & Pick<Matter, 'message'>): Telling => ({
+    key,
+    matter: {
+      group,
+      line: newest,
+      said: '',
+      trace: null,
+      statement,
+      times: lines.map(({ at }) => timeOf(at)),
+      isRetried: lines.every(({ text }) => isTriedAgain(text)),
+      ...own,
+    },
+  })
   // What it writes is what somebody sent: only its own words count.
-  if (statement && (await logsOnlyData(reader, statement))) {
-    const message = wordsOf(statement.text)
-    return [
-      {
-        key: group.id,
-        matter: { group, line: newest, message, said: '', trace: null, statement, ...shared },
-      },
-    ]
-  }
-  const inRecords = await tracesIn(picture, lines)
-  if (inRecords.length > 0) {
-    const byKey = Map.groupBy(inRecords, ({ key }) => key)
+  if (statement && (await logsOnlyData(reader, statement)))
+    return [telling(group.id, { message: wordsOf(statement.text) })]
+  const byKey = Map.groupBy(await tracesIn(picture, lines), ({ key }) => key)
+  if (byKey.size > 0)
     return [...byKey].map(([key, own]) => {
       const { line, trace } = own[0]!
       const counted = byKey.size === 1 ? group : { ...group, count: own.length }
-      return {
-        key,
-        matter: {
-          group: counted,
-          line,
-          message: messageOf(line.text),
-          said: '',
-          trace,
-          statement,
-          ...shared,
-        },
-      }
+      return telling(key, { group: counted, line, trace, message: messageOf(line.text) })
     })
-  }
   const block = await blockAround(picture, newest)
   for (const id of block?.groups ?? []) carried.add(id)
   const [own] = block ? await tracesIn(picture, [{ ...newest, text: block.text }]) : []
-  if (own && block)
+  if (own && block) {
+    const { level, above, text } = block
     return [
-      {
-        key: own.key,
-        matter: {
-          group: { ...group, level: block.level },
-          line: newest,
-          message: messageOf(block.text),
-          said: block.above,
-          trace: own.trace,
-          statement,
-          ...shared,
-        },
-      },
+      telling(own.key, {
+        group: { ...group, level },
+        said: above,
+        trace: own.trace,
+        message: messageOf(text),
+      }),
     ]
+  }
   // Frames of others' code, or what only looked like a frame.
   if (FRAGMENT.test(group.template) || BARE.test(group.template)) return []
-  return [
-    {
-      key: group.id,
-      matter: {
-        group,
-        line: newest,
-        message: messageOf(newest.text),
-        said: '',
-        trace: null,
-        statement,
-        ...shared,
-      },
-    },
-  ]
+  return [telling(group.id, { message: messageOf(newest.text) })]
 }
 
 const SAMPLES = 30

@@ -154,8 +154,9 @@ function codeBelow(lines: readonly string[], at: number): string | null {
 
 const indentOf = (line: string): number => line.search(/\S/)
 
-/** Errors that were raised outside a frame: Rust, PHP, Perl and Lua name the place in the message. */
+/** Errors that were raised outside a frame: Rust, PHP, Ruby, Perl and Lua name the place in the message. */
 const THROW_SITES: readonly RegExp[] = [
+  /\s([^\s:]{1,400}\.rb):(\d{1,7}):in [`'"][^'"]{1,150}['"]: /,
   /panicked at (?:'[^']{0,400}', )?([^\s:']{1,400}\.rs):(\d{1,7}):\d{1,7}/,
   / in ([^\s:]{1,400}\.php)(?::| on line )(\d{1,7})/,
   / at ([^\s:]{1,400}\.p[lm]) line (\d{1,7})[.,]/,

@@ -1,6 +1,6 @@
 /** What of the log is worth somebody's time: one table, by whose fault it is, as far as names and words tell. */
 import type { LogLevel } from '../../contracts/log-levels.ts'
-import { HOUR_MS, isChange, isMuch, meanIntervalMs, timeOf, type Picture } from './picture.ts'
+import { DAY_MS, HOUR_MS, isChange, isMuch, meanIntervalMs, timeOf, type Picture } from './picture.ts'
 import type { LogGroup } from './reader.ts'
 
 /** `code`: a mistake of the program, whoever calls it. `capacity`: the app has used something up, which does not come back by itself. `dependency`: something else did not answer. `request`: refused as it should be. */
@@ -59,13 +59,18 @@ type Rule = {
 const WHAT_COUNTS: Readonly<Record<Fault, Rule>> = {
   code: { least: 1, atAnyLevel: true, isWorth: () => true },
   capacity: { least: 3, atAnyLevel: false, isWorth: () => true },
-  unknown: { least: 3, atAnyLevel: false, isWorth: () => true },
+  // What ended by itself a day ago, an earlier run has seen, or nobody misses it.
+  unknown: {
+    least: 3,
+    atAnyLevel: false,
+    isWorth: (picture, group) => isChange(picture, group) || !isOver(picture, group, DAY_MS),
+  },
   // What did not answer for a while answers again when nobody complains; a network fails now and then.
   dependency: {
     least: 5,
     atAnyLevel: false,
     isWorth: (picture, group) =>
-      isChange(picture, group) || !(isOver(picture, group) || meanIntervalMs(group) > HOUR_MS),
+      isChange(picture, group) || !(isOver(picture, group, HOUR_MS / 2) || meanIntervalMs(group) > HOUR_MS),
   },
   // Refusals are what a healthy app answers to bad requests, unless something changed with them.
   request: { least: 5, atAnyLevel: false, isWorth: isChange },
@@ -102,5 +107,5 @@ export function isTriedAgain(text: string): boolean {
   return /\b(?:retrying|will retry|trying again|next (?:try |attempt )?in)\b/i.test(text.slice(0, 500))
 }
 
-const isOver = ({ now }: Picture, group: LogGroup): boolean =>
-  now - timeOf(group.last_at) > Math.max(HOUR_MS / 2, 3 * meanIntervalMs(group))
+const isOver = ({ now }: Picture, group: LogGroup, leastMs: number): boolean =>
+  now - timeOf(group.last_at) > Math.max(leastMs, 3 * meanIntervalMs(group))

@@ -11,6 +11,22 @@ test('a line of JSON that is larger than any log library writes is text', async 
   expect((await readNdjson(line(50_000))).records[0]?.text.slice(0, 16)).toBe('{"level":"error"')
 })
 
+test.each([
+  ['info: job done {"level":"error"}', 'info'],
+  ['info post {"level":"fatal","text":"ERROR"}', 'info'],
+  ['[warning] disk ERROR soon', 'warn'],
+  ['fail: Shop.Till[3]', 'error'],
+  ['crit: Shop.Till[3]', 'fatal'],
+  ['dbug: Shop.Till[3] ERROR', 'debug'],
+  ['error: cannot open', 'error'],
+  ['errors are told below', 'info'],
+  ['panic: no more', 'info'],
+  ['2026-03-01 ERROR till', 'error'],
+  ['till level=warn', 'warn'],
+])('the first word of %j that names a level is its level: %s', async (line, level) => {
+  expect((await readNdjson(Buffer.from(line))).records).toMatchObject([{ level, text: line }])
+})
+
 test('many objects in many lines keep nobody else waiting', async () => {
   const lines = `{"msg":"x",${fieldsOf(30_000)}}\n`.repeat(50)
   let read = 0
