@@ -321,6 +321,8 @@ export type FixEffect = {
   readonly hours: readonly { readonly at: string; readonly errors: number; readonly lines: number }[]
   readonly first_error_at: string | null
   readonly came_back_at: string | null
+  /** The last time the log could not be counted in time; the rest is of before. Not there: it could. */
+  readonly uncounted_at?: string
 }
 
 export const proposals = pgTable(

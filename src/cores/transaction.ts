@@ -88,7 +88,8 @@ export async function retried<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-function codeOf(error: unknown): string {
+/** Of the database, or of what lies between; empty: none. */
+export function codeOf(error: unknown): string {
   for (let at = error; at instanceof Error; at = at.cause) {
     if ('code' in at && typeof at.code === 'string') return at.code
   }

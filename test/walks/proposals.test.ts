@@ -657,6 +657,15 @@ describe('who decides', () => {
     expect(await refusal(deny(id))).toEqual(['CONFLICT', 'ALREADY_DECIDED'])
   })
 
+  test('nobody of a change to what is not the head, though its row says nothing of that', async () => {
+    const { id } = await make()
+    const head = await headOf()
+    await push({ ...TREE, 'src/sum.js': `${SUM}// more\n` })
+    await system.db.update(proposals).set({ state: 'ready' }).where(eq(proposals.id, id))
+    expect(await headOf()).not.toBe(head)
+    expect(await refusal(approve(id))).toEqual(['CONFLICT', 'STALE'])
+  })
+
   test('nobody while it is off, but everybody who could reads what there is', async () => {
     const { id, run } = await make()
     await owner(updateMaintenanceSettings, { org_id: org!.id, enabled: false })
@@ -1067,6 +1076,31 @@ describe('whether a deployed fix worked', () => {
     await measure()
     expect((await show(id)).effect!.came_back_at).not.toBeNull()
     expect(await findingOf(fingerprint)).toBe('quiet')
+  })
+
+  test('says so where the log cannot be counted in time, and counts it when it can', async () => {
+    await log(4, 'sum failed: price is missing', -5)
+    const id = await deployed(3)
+    const tooSlow = new Proxy(system.db, {
+      get: (db, name) =>
+        name === 'transaction'
+          ? () => Promise.reject(Object.assign(new Error('canceled'), { code: '57014' }))
+          : (Reflect.get(db, name) as unknown),
+    })
+    const late = () => measureFixes({ db: tooSlow, clock: () => system.clock.now(), log: system.system.log })
+    await late()
+    const unknown = 'Not known: the log is too large to be counted in two seconds'
+    expect((await show(id)).effect).toMatchObject({ text: unknown, errors_before: 0, came_back_at: null })
+    await measure()
+    const numbers = '4 in 2 hours before, 0 of 0 lines since'
+    expect((await show(id)).effect).toMatchObject({ text: numbers, errors_before: 4 })
+    await late()
+    expect((await show(id)).effect).toMatchObject({
+      text: `${numbers}; now the log is too large to be counted in two seconds`,
+      errors_before: 4,
+    })
+    await measure()
+    expect((await show(id)).effect!.text).toBe(numbers)
   })
 
   test('of one organization is measured though another one’s cannot be', async () => {

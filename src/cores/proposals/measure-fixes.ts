@@ -8,7 +8,7 @@ import { and, eq, isNotNull, isNull, sql } from '../../../db/drizzle.ts'
 import { proposals, type FixEffect } from '../../../db/schema.ts'
 import { countByHour, findLoggedError } from '../logs/index.ts'
 import type { Log, Storage } from '../dependencies.ts'
-import { withTransaction } from '../transaction.ts'
+import { codeOf, withTransaction } from '../transaction.ts'
 import { changeProposal, isProposal, setFinding, type Proposal } from './proposal-rows.ts'
 
 const HOUR_MS = 3_600_000
@@ -35,7 +35,10 @@ export async function measureFixes({ db, clock, log }: Storage & Log, stopping?:
     } catch (error) {
       // Too large a log, for one: the others are not to wait for it.
       log.warn('a fix could not be measured', { proposal: proposal.id, error })
-      await db.update(proposals).set({ measuredAt: now }).where(isProposal(proposal))
+      await db
+        .update(proposals)
+        .set({ measuredAt: now, ...(isTooSlow(error) && { effect: uncounted(proposal, now) }) })
+        .where(and(isProposal(proposal), eq(proposals.state, 'deployed')))
     }
   }
 }
@@ -57,6 +60,16 @@ async function findToMeasure(db: Handle, now: Date): Promise<Deployed[]> {
     .orderBy(turn, sql`${proposals.measuredAt} nulls first`, proposals.orgId)
     .limit(BATCH)
   return rows as Deployed[]
+}
+
+const isTooSlow = (error: unknown): boolean => codeOf(error) === '57014'
+
+/** What was counted before stays, and it is said that there may be more. */
+function uncounted({ effect, deployedAt }: Deployed, now: Date): FixEffect {
+  const deployed_at = deployedAt.toISOString()
+  const never = { deployed_at, error: null, hours: [], first_error_at: null, came_back_at: null }
+  const known = effect?.deployed_at === deployed_at ? effect : { ...never, measured_to: now.toISOString() }
+  return { ...known, uncounted_at: now.toISOString() }
 }
 
 async function measure(db: Handle, proposal: Deployed, now: Date): Promise<void> {

@@ -5,9 +5,12 @@ const HOUR_MS = 3_600_000
 
 const numbered = (count: number): string => count.toLocaleString('en')
 
+const UNCOUNTED = 'the log is too large to be counted in two seconds'
+
 /** Null: it was not deployed, or cites no line of the log that is still there. */
 export function presentEffect(effect: FixEffect | null) {
-  if (effect === null || effect.error === null) return null
+  const isUncounted = effect?.uncounted_at !== undefined
+  if (effect === null || (effect.error === null && !isUncounted)) return null
   const deployed = Date.parse(effect.deployed_at)
   const sum = (hours: FixEffect['hours'], key: 'errors' | 'lines') =>
     hours.reduce((total, hour) => total + hour[key], 0)
@@ -17,6 +20,7 @@ export function presentEffect(effect: FixEffect | null) {
   const hoursBefore = Math.max(1, Math.round((deployed - first) / HOUR_MS))
   const [errorsBefore, errorsSince] = [sum(before, 'errors'), sum(since, 'errors')]
   const linesSince = sum(since, 'lines')
+  const numbers = `${effect.came_back_at === null ? '' : 'Came back: '}${numbered(errorsBefore)} in ${hoursBefore === 1 ? 'an hour' : `${hoursBefore} hours`} before, ${numbered(errorsSince)} of ${numbered(linesSince)} ${linesSince === 1 ? 'line' : 'lines'} since`
   return {
     deployed_at: effect.deployed_at,
     measured_at: effect.measured_to,
@@ -26,7 +30,11 @@ export function presentEffect(effect: FixEffect | null) {
     errors_since: errorsSince,
     lines_since: linesSince,
     came_back_at: effect.came_back_at,
-    text: `${effect.came_back_at === null ? '' : 'Came back: '}${numbered(errorsBefore)} in ${hoursBefore === 1 ? 'an hour' : `${hoursBefore} hours`} before, ${numbered(errorsSince)} of ${numbered(linesSince)} ${linesSince === 1 ? 'line' : 'lines'} since`,
+    text: !isUncounted
+      ? numbers
+      : effect.error === null
+        ? `Not known: ${UNCOUNTED}`
+        : `${numbers}; now ${UNCOUNTED}`,
   }
 }
 
