@@ -49,13 +49,20 @@ export type FakeGitHost = {
   merge(number: number): void
   closeRequest(number: number): void
   archive(): void
+  /** Nothing was ever pushed. */
+  empty(): void
   /** Everybody may read it from now on. */
   publish(): void
   removeBranch(branch: string): void
   /** The next request whose path has this is done, and then not answered; or not even done. */
   failNext(
     part: string,
-    how: 'lost answer' | 'hang up' | number | { redirect: string } | { says: string },
+    how:
+      | 'lost answer'
+      | 'hang up'
+      | number
+      | { redirect: string }
+      | { says: string; status?: number; headers?: Record<string, string> },
   ): void
   close(): Promise<void>
 }
@@ -78,7 +85,7 @@ export async function startFakeGitHost(
   const requests: FakeRequest[] = []
   const asked: string[] = []
   const failures: [string, Parameters<FakeGitHost['failNext']>[1]][] = []
-  let [isArchived, isPublic] = [false, false]
+  let [isArchived, isPublic, isEmpty] = [false, false, false]
   /** Of branches that are gone too: a request keeps its commit. */
   const heads = new Map<string, string>()
   const headOf = (branch: string) => refs.get(branch) ?? heads.get(branch)
@@ -152,8 +159,13 @@ export async function startFakeGitHost(
     })
     if (method === 'GET') {
       if (rest === '')
-        return [200, { default_branch: 'main', archived: isArchived, size: 1, private: !isPublic }, scopes]
+        return [
+          200,
+          { default_branch: 'main', archived: isArchived, size: isEmpty ? 0 : 1, private: !isPublic },
+          scopes,
+        ]
       const ref = /^\/git\/ref\/heads\/(.+)$/.exec(rest)?.[1]
+      if (ref && isEmpty) return [409, { message: 'Git Repository is empty.' }]
       if (ref) return refs.has(ref) ? [200, { object: { sha: refs.get(ref) } }] : NOT_FOUND
       const commit = commits.get(/^\/git\/commits\/(\w+)$/.exec(rest)?.[1] ?? '')
       if (commit) {
@@ -230,9 +242,9 @@ export async function startFakeGitHost(
         return [
           200,
           {
-            default_branch: 'main',
+            default_branch: isEmpty ? null : 'main',
             archived: isArchived,
-            empty_repo: false,
+            empty_repo: isEmpty,
             visibility: isPublic ? 'public' : 'private',
             permissions: { project_access, group_access: null },
           },
@@ -311,7 +323,7 @@ export async function startFakeGitHost(
         const permissions = { admin: false, push: rights.level !== 0, pull: true }
         return [
           200,
-          { default_branch: 'main', archived: isArchived, empty: false, private: !isPublic, permissions },
+          { default_branch: 'main', archived: isArchived, empty: isEmpty, private: !isPublic, permissions },
         ]
       }
       const branch = /^\/branches\/(.+)$/.exec(rest)?.[1]
@@ -387,7 +399,8 @@ export async function startFakeGitHost(
     if (typeof failure === 'number') return void response.writeHead(failure).end('{}')
     if (typeof failure === 'object') {
       if ('redirect' in failure) return void response.writeHead(302, { location: failure.redirect }).end()
-      return void response.writeHead(200, { 'content-type': 'application/json' }).end(failure.says)
+      const { status = 200, headers: more, says } = failure
+      return void response.writeHead(status, { 'content-type': 'application/json', ...more }).end(says)
     }
     const rights = tokens.get(tokenOf(incoming))
     const [status, said, headers] =
@@ -425,6 +438,7 @@ export async function startFakeGitHost(
     },
     closeRequest: (number) => void (requests[number - 1]!.state = 'closed'),
     archive: () => void (isArchived = true),
+    empty: () => void (isEmpty = true),
     publish: () => void (isPublic = true),
     removeBranch(branch) {
       heads.set(branch, refs.get(branch)!)

@@ -428,8 +428,33 @@ describe.each(['github', 'gitlab', 'gitea'] as const)('a remote at %s', (kind) =
       'INVALID_REQUEST',
       'url: there is no such repository, or the token may not see it',
     ])
+    host.empty()
+    expect(await refusal(set(kind))).toEqual(['INVALID_REQUEST', 'url: the repository is empty'])
     host.archive()
     expect(await refusal(set(kind))).toEqual(['INVALID_REQUEST', 'url: the repository is archived'])
+  })
+
+  test('that limits its callers is waited for, and not taken for one that refuses', async () => {
+    await start(kind)
+    host.failNext('', LIMITS[kind])
+    expect((await refusal(set(kind)))[0]).toBe('TIMEOUT')
+    await set(kind)
+    const { id } = await make()
+    await approve(id)
+    host.failNext('', LIMITS[kind])
+    await work()
+    expect((await show(id)).pull_request).toMatchObject({ state: 'opening', code: 'REMOTE_UNREACHABLE' })
+    const [row] = await system.db.select().from(pullRequests).where(eq(pullRequests.id, id))
+    expect(row!.nextAt!.getTime() - row!.lookedAt!.getTime()).toBeGreaterThan(55_000)
+    expect((await owner(showAppRemote, { alias })).remote?.trouble).not.toBe('REMOTE_REFUSED')
+    // What it may not do is no limit.
+    await later()
+    host.failNext('', { status: 403, says: '{"message":"Resource not accessible by integration"}' })
+    await work()
+    expect((await show(id)).pull_request).toMatchObject({ state: 'opening', code: 'REMOTE_REFUSED' })
+    await later()
+    await work()
+    expect((await show(id)).pull_request).toMatchObject({ state: 'open', number: 1, code: null })
   })
 
   test('is heard when it signs, and only looked at then', async () => {
@@ -482,6 +507,19 @@ const MAKING = {
   github: 'POST /api/v3/repos/acme/shop/pulls',
   gitlab: 'POST /api/v4/projects/acme/shop/merge_requests',
   gitea: 'POST /api/v1/repos/acme/shop/pulls',
+}
+/** As each says it: GitHub with 403 and without how long, GitLab often without, too. */
+const LIMITS = {
+  github: {
+    status: 403,
+    says: '{"message":"API rate limit exceeded for user ID 7.","documentation_url":"https://docs.github.com/rest"}',
+    headers: { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1767225600' },
+  },
+  gitlab: {
+    status: 429,
+    says: '{"message":{"error":"This endpoint has been requested too many times. Try again later."}}',
+  },
+  gitea: { status: 429, says: '{"message":"Too Many Requests"}', headers: { 'retry-after': '90' } },
 }
 const HEADERS = {
   github: 'x-hub-signature-256',

@@ -46,6 +46,8 @@ const toRequest = ({
   isFromHere: head.repo?.id === base.repo.id,
 })
 
+const NONE: ReadonlySet<number> = new Set([404, 409])
+
 /** Scopes of a classic token that are worth a name of their own; it has all of its user's repositories as it is. */
 const ADMINISTERS = /^(?:admin:|delete_repo$|site_admin$|write:org$|manage_)/
 
@@ -78,12 +80,14 @@ export function github(send: GuardedPost, remote: RemoteAccess): HostDriver {
     async repository() {
       const answer = await api.get(repo, RepositoryAnswer)
       const { default_branch: defaultBranch, archived, size } = answer
-      const tip =
-        size > 0 ? true : await api.find(`${repo}/git/ref/heads/${segments(defaultBranch)}`, Reference)
+      // The size is counted now and then. An empty repository has no references that one could ask for: 409.
+      const isEmpty =
+        size === 0 &&
+        NONE.has((await api.ask('GET', `${repo}/git/ref/heads/${segments(defaultBranch)}`)).status)
       return {
         defaultBranch,
         isArchived: archived,
-        isEmpty: tip === undefined,
+        isEmpty,
         isPublic: answer.private !== true,
       }
     },

@@ -79,10 +79,10 @@ export function hostApi(
       throw new HostFailed('REMOTE_UNREACHABLE', { isAddressRefused })
     }
     const { status, text, header, retryAfterSeconds } = answer
-    // GitHub says 403 where it means too many.
-    if (status === 429 || status >= 500 || (status === 403 && retryAfterSeconds !== undefined)) {
-      throw new HostFailed('REMOTE_UNREACHABLE', { retryAfterSeconds, status })
+    if (isLimited(answer)) {
+      throw new HostFailed('REMOTE_UNREACHABLE', { retryAfterSeconds: retryAfterSeconds ?? MINUTE, status })
     }
+    if (status >= 500) throw new HostFailed('REMOTE_UNREACHABLE', { retryAfterSeconds, status })
     // Where it leads nobody has checked.
     if (status < 200 || (status >= 300 && status < 400)) throw new HostFailed('REMOTE_UNREADABLE', { status })
     return { status, text, header }
@@ -104,6 +104,26 @@ export function hostApi(
     },
     post: async (path, body, schema) => read(await ask('POST', path, body), schema),
   }
+}
+
+/** What GitHub asks for where it does not say how long. */
+const MINUTE = 60
+
+const Message = z.object({ message: z.string() })
+
+/** GitHub says 403 where it means too many, often without how long to wait: then its words tell. */
+function isLimited({
+  status,
+  text,
+  retryAfterSeconds,
+}: {
+  readonly status: number
+  readonly text?: string | undefined
+  readonly retryAfterSeconds?: number | undefined
+}): boolean {
+  if (status !== 403) return status === 429
+  const said = Message.safeParse(parse(text)).data?.message ?? ''
+  return retryAfterSeconds !== undefined || /\brate limit\b/i.test(said)
 }
 
 function parse(text: string | undefined): unknown {
