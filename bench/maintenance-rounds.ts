@@ -13,6 +13,7 @@ import {
   maintenanceSlots,
 } from '../db/schema.ts'
 import { drainRuns, type AgentRunnerDeps } from '../src/agent-runner/agent-runner.ts'
+import { rulesAnalyst } from '../src/agent-runner/rules/analyst.ts'
 import { agentClient } from '../src/client/agent-client.ts'
 import type { ClaimedRun } from '../src/contracts/agent-calls.ts'
 import { createApp } from '../src/contracts/apps.ts'
@@ -41,6 +42,11 @@ export type MaintenanceSettings = {
   readonly apps: number
   readonly steps: number
   readonly rounds: number
+  /** Of the app that the rules read. */
+  readonly readLines: number
+  readonly readFiles: number
+  /** The source of the rules before they read exceptions whatever lines carry them; null: the history is not there. */
+  readonly rulesBefore: string | null
 }
 
 export type MaintenanceRounds = {
@@ -48,6 +54,8 @@ export type MaintenanceRounds = {
   readonly tools: Record<string, { readonly bare: number[]; readonly ours: number[] }>
   readonly dispatch: { readonly ms: number; readonly databaseMs: number }[]
   readonly runs: { readonly cpuMs: number; readonly databaseMs: number }[]
+  /** CPU of a run of the rules and of the database, now and before. */
+  readonly readings: { readonly before: number[]; readonly now: number[] }
 }
 
 const settings = JSON.parse(process.argv[2]!) as MaintenanceSettings
@@ -183,14 +191,17 @@ function fileName(n: number): string {
   return `src/part-${n % 10}/file-${n}.js`
 }
 
+function sourceText(n: number): string {
+  return Array.from(
+    { length: 60 },
+    (_, line) => `export const value${line} = (order) => order.total * ${n + line} // discount of ${line}`,
+  ).join('\n')
+}
+
 async function makeApp(): Promise<string> {
   const { id } = await own.call(createApp, { alias: ALIAS, name: 'Bench' })
-  const text = (n: number) =>
-    Array.from(
-      { length: 60 },
-      (_, line) => `export const value${line} = (order) => order.total * ${n + line} // discount of ${line}`,
-    ).join('\n')
-  const tree = Object.fromEntries(Array.from({ length: settings.files }, (_, n) => [fileName(n), text(n)]))
+  const names = Array.from({ length: settings.files }, (_, n) => n)
+  const tree = Object.fromEntries(names.map((n) => [fileName(n), sourceText(n)]))
   await own.call(pushRevision, { alias: ALIAS, body: archiveOf(tree) })
   const now = new Date()
   const records = Array.from({ length: settings.lines }, (_, n) => ({
@@ -368,6 +379,70 @@ async function measureRuns(): Promise<MaintenanceRounds['runs']> {
   return runs
 }
 
+const READ_ALIAS = 'read'
+const BATCH = 50_000
+const KINDS = 40
+
+/** A line in a hundred is an error, of forty kinds, each with a trace into a file of the app. */
+function readRecord(n: number) {
+  const kind = Math.floor(n / 100) % KINDS
+  const trace = `TypeError: order ${n} has no total\n    at value${kind + 2} (/srv/${fileName(kind)}:${kind + 3}:57)\n    at run (/srv/src/main.js:1:1)`
+  return {
+    at: new Date(START - Math.floor((n * 6 * 24 * 3_600_000) / settings.readLines)),
+    level: n % 100 === 0 ? ('error' as const) : ('info' as const),
+    text: n % 100 === 0 ? trace : `${WORDS[n % WORDS.length]} of order ${n} took ${n % 97} ms`,
+    service: null,
+    traceId: null,
+  }
+}
+
+async function makeReadApp(): Promise<string> {
+  const { id } = await own.call(createApp, { alias: READ_ALIAS, name: 'Read' })
+  const names = Array.from({ length: settings.readFiles }, (_, n) => n)
+  const tree = Object.fromEntries(names.map((n) => [fileName(n), sourceText(n)]))
+  await own.call(pushRevision, { alias: READ_ALIAS, body: archiveOf(tree) })
+  const limits = { linesPerMinute: 1_000_000_000, bytesPerApp: Number.MAX_SAFE_INTEGER }
+  for (let from = 0; from < settings.readLines; from += BATCH) {
+    const now = new Date()
+    const deps = { db, clock: () => now, logLimits: limits, logReads: createLogReads() }
+    const length = Math.min(BATCH, settings.readLines - from)
+    const records = Array.from({ length }, (_, n) => readRecord(from + n))
+    await storeLines(deps, { orgId, id }, 0, () => ({ records, rejected: 0 }))
+  }
+  await own.call(updateMaintenanceSettings, { org_id: orgId, enabled: true, model: 'rules' })
+  await own.call(updateAppMaintenance, { alias: READ_ALIAS, enabled: true })
+  await sql.unsafe('vacuum analyze')
+  return id
+}
+
+/** Both with the tools of today, one after the other; what one has found is forgotten before the next. */
+async function measureReadings(): Promise<MaintenanceRounds['readings']> {
+  const id = await makeReadApp()
+  const before =
+    settings.rulesBefore === null
+      ? null
+      : ((await import(settings.rulesBefore)) as { rulesAnalyst: typeof rulesAnalyst }).rulesAnalyst
+  const readings = { before: [] as number[], now: [] as number[] }
+  for (let round = 0; round <= settings.rounds; round += 1) {
+    for (const [name, rules] of Object.entries({ before, now: rulesAnalyst })) {
+      if (rules === null) continue
+      await sql`delete from findings where org_id = ${orgId} and app_id = ${id}`
+      const { execution_id } = await own.call(startMaintenanceRun, { alias: READ_ALIAS })
+      const [cpu, database] = [process.cpuUsage(), await databaseCpuMs()]
+      await drainRuns({ ...runner, rules })
+      const used = process.cpuUsage(cpu)
+      const databaseMs = (await databaseCpuMs()) - database
+      const [ended] = await sql<{ terminal_code: string; reason: string | null }[]>`
+        select terminal_code, reason from maintenance_runs where id = ${execution_id}`
+      if (ended?.terminal_code !== 'finding_recorded')
+        throw new Error(`the rules ${name} ended as ${ended?.terminal_code} ${ended?.reason}`)
+      if (round > 0)
+        readings[name as keyof typeof readings].push((used.user + used.system) / 1_000 + databaseMs)
+    }
+  }
+  return readings
+}
+
 /** An app each: one that has many costs less than many that have one. */
 const ORGANIZATIONS = settings.apps
 
@@ -407,7 +482,7 @@ async function measureDispatch(): Promise<MaintenanceRounds['dispatch']> {
     const databaseMs = (await databaseCpuMs()) - database
     const [runs] = await sql<
       { n: number }[]
-    >`select count(*)::int as n from maintenance_runs where app_id <> ${app}`
+    >`select count(*)::int as n from maintenance_runs where org_id <> ${orgId}`
     if (runs!.n !== settings.apps) throw new Error(`${runs!.n} of ${settings.apps} were dispatched`)
     if (round > 0) measured.push({ ms, databaseMs })
   }
@@ -437,6 +512,7 @@ function cpuMsOf(pid: number): number | undefined {
 const measured: MaintenanceRounds = {
   tools: await measureTools(),
   runs: await measureRuns(),
+  readings: await measureReadings(),
   dispatch: await measureDispatch(),
 }
 console.log(JSON.stringify(measured))
