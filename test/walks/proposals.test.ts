@@ -779,6 +779,12 @@ describe('retrying', () => {
     await finish(1)
     await pushAs({ ...TREE, 'src/other.js': 'export const other = 2\n' }, { replace: 'true' })
     expect(await retry(id)).toMatchObject({ state: 'stale', decided: null, deployment_id: null })
+    const [undecided] = await system.db.select().from(proposals).where(eq(proposals.id, id))
+    expect([undecided!.decidedById, undecided!.decidedBy, undecided!.decisionNote]).toEqual([
+      null,
+      null,
+      null,
+    ])
     expect(await retry(id)).toMatchObject({ state: 'ready', base_revision_id: await headOf() })
     await approve(id)
     await finish(0)

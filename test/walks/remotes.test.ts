@@ -358,6 +358,14 @@ describe.each(['github', 'gitlab', 'gitea'] as const)('a remote at %s', (kind) =
     expect(await show(id)).toMatchObject({ state: 'failed', pull_request: { code: 'CLOSED_UPSTREAM' } })
   })
 
+  test('whose request is of a fork all at once has not merged ours', async () => {
+    const id = await opened(kind)
+    host.requests[0] = { ...host.requests[0]!, fork: { head: 'f'.repeat(40) }, state: 'merged' }
+    await later()
+    await work()
+    expect(await show(id)).toMatchObject({ state: 'failed', pull_request: { code: 'CLOSED_UPSTREAM' } })
+  })
+
   test('whose request was merged, and its branch removed, before anybody heard of it is known by its commit', async () => {
     await start(kind)
     await set(kind)
