@@ -231,6 +231,7 @@ export const REQUESTS = {
   recoverDeliveries: ['POST', '/api/integrations/{integration_id}/recoveries'],
   listRecoveries: ['GET', '/api/integrations/{integration_id}/recoveries'],
   sendAppEvent: ['POST', '/api/deploy/apps/{alias}/events'],
+  summarizeApps: ['GET', '/api/deploy/app-summaries'],
   watchChanges: ['GET', '/api/v1/changes', { gives: true }],
   createDocuments: ['POST', '/api/wf/documents'],
   syncDocuments: ['POST', '/api/wf/documents/{name}/syncs'],
