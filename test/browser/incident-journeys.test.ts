@@ -160,14 +160,18 @@ describe.skipIf(findChromium() === undefined)('what is wrong, and what to do', {
     })
 
     test('an agent is revoked', async () => {
+      const idsOf = async () =>
+        (await served.things.byOwner(listGrants, { all: 'true' })).grants.map(({ id }) => id)
+      const before = await idsOf()
       const { page, context } = await open('/console')
       await palette(page, 'revoke desk', 'Revoke')
       await page.getByRole('dialog').getByText('Disconnect this agent?').waitFor()
+      const revoked = new URL(page.url()).pathname.split('/').at(-1)!
+      expect(before).toContain(revoked)
       await tabTo(page, /^Disconnect agent$/)
       await page.keyboard.press('Enter')
       await page.getByText('Agent disconnected.').waitFor()
-      const { grants } = await served.things.byOwner(listGrants, { all: 'true' })
-      expect(grants.map(({ id }) => id)).not.toContain(served.things.grant_id)
+      expect(await idsOf()).toEqual(before.filter((id) => id !== revoked))
       await context.close()
     })
 
