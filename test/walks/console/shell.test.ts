@@ -240,7 +240,7 @@ describe('every page', () => {
         expect(response.headers.get('vary')).toContain('accept-encoding')
       }
       const source = await plain.text()
-      if (path.endsWith('.js')) expect(source.length).toBeLessThanOrEqual(12 * 1024)
+      if (path.endsWith('.js')) expect(source.length).toBeLessThanOrEqual(16 * 1024)
       expect(brotliDecompressSync(Buffer.from(await br.arrayBuffer())).toString()).toBe(source)
       expect(gunzipSync(Buffer.from(await gzip.arrayBuffer())).toString()).toBe(source)
       expect((await system.fetch(path.replace(/\.[\w-]{12}\./, '.AAAAAAAAAAAA.'))).status).not.toBe(200)

@@ -324,6 +324,9 @@ function save(c: PageContext) {
   return submit(c, form as typeof NAMED, {
     also: {
       integration_id: idOf(c),
+      // Left empty it stays; an empty one would be refused.
+      ...(text(sent, 'url').trim() === '' && { url: undefined }),
+      ...(!isNewAddress && { address: undefined }),
       ...(sent.has('resend') && { resend_on_unknown: text(sent, 'resend') === 'yes' }),
     },
     again: showOne,
