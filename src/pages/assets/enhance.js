@@ -370,7 +370,7 @@ if (stream && window.EventSource && window.BroadcastChannel) {
     setTimeout(
       () => {
         isAsking = false
-        if (isDue) update()
+        if (isDue) void update()
       },
       2000 + 50 * (Date.now() - begun),
     )
@@ -379,7 +379,7 @@ if (stream && window.EventSource && window.BroadcastChannel) {
     const isShown = ({ dataset }) => !lists || dataset.changes.split(' ').some((one) => lists.includes(one))
     if (![...known.keys()].some(isShown)) return
     isDue = true
-    update()
+    void update()
   }
   function listen() {
     const source = new EventSource(stream)
