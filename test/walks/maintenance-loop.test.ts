@@ -5,8 +5,13 @@ import { findings, proposals, runSteps, tokenReservations } from '../../db/schem
 import { AGENT_LIMITS, type ToolOutput } from '../../src/contracts/agent-tools.ts'
 import { createCheck } from '../../src/contracts/checks.ts'
 import { createDeployment } from '../../src/contracts/deployments.ts'
-import { listLogGroups, listLogs } from '../../src/contracts/logs.ts'
-import { showMaintenanceUsage, showRunStep, updateAppMaintenance } from '../../src/contracts/maintenance.ts'
+import { listLogGroups, listLogs, pushLogs } from '../../src/contracts/logs.ts'
+import {
+  showMaintenanceUsage,
+  showRunStep,
+  updateAppMaintenance,
+  updateMaintenanceSettings,
+} from '../../src/contracts/maintenance.ts'
 import type { ModelAnswer } from '../../src/contracts/model-port.ts'
 import { approveProposal, denyProposal, retryProposal, showProposal } from '../../src/contracts/proposals.ts'
 import { listRevisions } from '../../src/contracts/revisions.ts'
@@ -190,6 +195,41 @@ describe('a run', () => {
     })
     expect(run).toMatchObject({ terminal_code: 'found_nothing', reason: null })
     expect((await play(other, [...LOOK, FINISH], [FINISH])).run).toMatchObject({ reason: 'ERRORS_NOT_READ' })
+  })
+
+  test('that found again what is known has not found nothing while an error is unread', async () => {
+    const app = await makeMaintainedApp(system)
+    const { lines } = await app.call(listLogs, { alias: app.alias, level: 'error' })
+    const found: ScriptedCall = [
+      'record_finding',
+      {
+        kind: 'error',
+        summary: 'Orders without items break the total',
+        evidence: [`log:${lines[0]!.id}`, 'file:src/orders.js#L2-L2'],
+        location: { path: 'src/orders.js', line: 2 },
+      },
+    ]
+    const reading: ScriptedCall[] = [
+      ...LOOK,
+      ['read_logs', { group: lines[0]!.group_id }],
+      ['read_file', { path: 'src/orders.js' }],
+    ]
+    expect((await play(app, reading, [found], 'That is all.')).run.terminal_code).toBe('finding_recorded')
+    const cool = (cooldown_hours: number) =>
+      app.call(updateMaintenanceSettings, { org_id: app.org.id, cooldown_hours })
+    /** Within the time in which nothing is reported again. */
+    const again = async () => {
+      const executionId = await app.start()
+      await cool(24)
+      const turns = [turnOf(reading), turnOf([found]), turnOf('That is all.')]
+      await runScript(system, (_, asked) => turns[Math.min(asked, 2)]!)
+      await cool(0)
+      return app.show(executionId)
+    }
+    expect(await again()).toMatchObject({ terminal_code: 'found_nothing', reason: 'ONLY_KNOWN' })
+    const other = JSON.stringify({ level: 'error', message: 'the mail server said no' })
+    await app.call(pushLogs, { alias: app.alias, body: Buffer.from(other) })
+    expect(await again()).toMatchObject({ terminal_code: 'agent_error', reason: 'ERRORS_NOT_READ' })
   })
 
   test('ends as what it did: a finding with evidence that it read', async () => {
