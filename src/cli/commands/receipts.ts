@@ -53,7 +53,9 @@ async function end(
       ),
     )
   if (receipt.state === 'pending')
-    ctx.info(`Not final yet: ${receipt.processes.waiting_for} processes. svc agents access receipt ${begun.id}`)
+    ctx.info(
+      `Not final yet: ${receipt.processes.waiting_for} processes. svc agents access receipt ${begun.id}`,
+    )
 }
 
 const FIELDS = {

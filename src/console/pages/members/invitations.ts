@@ -43,7 +43,12 @@ const inviteForm = (c: PageContext, { role }: Organization, isOpen: boolean, ref
 }
 
 export const inviteButton = (c: PageContext, organization: Organization) =>
-  dialog('invite', 'Invite', { title: 'Invite', content: inviteForm(c, organization, false), hasCancel: true, isMain: true })
+  dialog('invite', 'Invite', {
+    title: 'Invite',
+    content: inviteForm(c, organization, false),
+    hasCancel: true,
+    isMain: true,
+  })
 
 /** What was refused stands on the page, with what was typed; so does what a link to the form asks for. */
 export const inviteCard = (c: PageContext, organization: Organization, refused: Refused | undefined) =>
