@@ -365,7 +365,7 @@ describe('notifications', () => {
     const does = system.does[listNotifications.name]!
     system.does[listNotifications.name] = (input) => does((heard = input) && input)
     const { text, result } = await asked(system, 'notifications_list', { type: 'deploy.*', limit: 5 })
-    expect(heard).toEqual({ state: 'unread', type: 'deploy.*', limit: 5, count: false })
+    expect(heard).toEqual({ state: 'unread', type: 'deploy.*', limit: 5, count: false, names: false })
     expect(json(text)).toMatchObject({ notifications: [{ id: NOTIFICATION }], unread_count: 1 })
     expect(result).toMatchObject({ _meta: { 'svc/untrusted': true } })
   })

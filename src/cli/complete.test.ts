@@ -49,7 +49,7 @@ test.each([
   ['datasource query db_handbook ', []],
   ['agents narrow grt_x --source ', ['db_handbook']],
   ['agents narrow grt_x --scope data', ['data:read']],
-  ['db connect ', ['handbook']],
+  ['db connect ', ['rotate', 'handbook']],
   ['db create ', []],
   ['db psql handbook -- ', []],
   ['skills install svc-', ['svc-ai-gateway', 'svc-faq']],

@@ -16,7 +16,7 @@ const { routes } = createConsole({
 /** Those that answer every path are left out. */
 const pages = routes
   .filter(({ method, path }) => method === 'GET' && !path.includes('*'))
-  .map(({ path }) => new RegExp(`^${path.replaceAll(/:\w+/g, '[^/]+')}$`))
+  .map(({ path }) => new RegExp(`^${path.replaceAll(/:\w+(?:\{[^/]+\})?/g, '[^/]+')}$`))
 
 test.each(EVENT_TYPES)('%s', (type) => {
   const [path = ''] = EVENTS[type].page.replaceAll(/\{(\w+)\}/g, '$1').split('?')

@@ -176,6 +176,7 @@ const prefixOf = (name: string): string | undefined => PREFIXES.find(([pattern])
 /** By the name of the field; what is not here is `text`. */
 const NAMED: Readonly<Record<string, string>> = {
   alias: 'shop',
+  incident_id: 'lgr_0mwhkcyh5nlh1pqqssy5gj19q',
   app: 'shop',
   source_id: 'db_handbook',
   table: 'articles',

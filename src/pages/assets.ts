@@ -17,7 +17,9 @@ export type Assets = Readonly<Record<keyof typeof FILES, Asset>>
 export const assetsUnder = (prefix: string): Assets =>
   Object.fromEntries(
     Object.entries(FILES).map(([key, [name, type]]) => {
-      const body = readFileSync(new URL(`./assets/${name}`, import.meta.url), 'utf8')
+      const source = readFileSync(new URL(`./assets/${name}`, import.meta.url), 'utf8')
+      // Comments are for whoever reads the source.
+      const body = key === 'script' ? source.replaceAll(/^ *\/\/.*\n/gm, '') : source
       const hash = createHash('sha256').update(body).digest('base64url').slice(0, 12)
       const [stem, extension] = name.split('.')
       return [key, { path: `${prefix}/${stem}.${hash}.${extension}`, body, type }]

@@ -62,6 +62,7 @@ describe('every operation', () => {
       'listDeliveries',
       'listLogGroups',
       'listLogs',
+      'showAgentDay',
       'summarizeActivity',
       'summarizeDeliveries',
       'summarizeLogs',

@@ -624,9 +624,9 @@ describe('people are told', () => {
       data: { check_id: check.id, run_id: expect.stringMatching(/^chr_/) as string },
     })
     expect((await check.runs()).map(({ id }) => id)).toContain(event!.data['run_id'])
-    // The link leads to the check itself.
+    // The link leads to what is known of the trouble.
     const link = linkOf({ app: 'shop', type: event!.type, data: event!.data }, new URL('https://app.test'))
-    expect(link).toBe(`https://app.test/console/apps/shop/checks/${check.id}`)
+    expect(link).toBe(`https://app.test/console/apps/shop/incidents/${check.id}`)
   })
 
   test('state and time of it belong together', async () => {

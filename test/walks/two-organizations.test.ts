@@ -685,8 +685,9 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
         await here.byOwner(members.removeMember, { org_id: here.org.id, user_id: person.userId })
       }
     },
+    // By the name that it was given above.
     removeOrganization: () =>
-      here.byOwner(organizations.removeOrganization, { org_id: here.org.id, confirm: here.org.name }),
+      here.byOwner(organizations.removeOrganization, { org_id: here.org.id, confirm: untouched.name }),
   }
 
   const NOT_HERE: Partial<Record<OperationName, string>> = {

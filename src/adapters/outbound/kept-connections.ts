@@ -118,7 +118,7 @@ export function keptConnections({ ca, idleMax = IDLE_MAX }: Options = {}): KeptC
       byAge.add(one)
     },
     close() {
-      for (const one of [...byAge]) one.end()
+      for (const one of byAge) one.end()
     },
   }
 }

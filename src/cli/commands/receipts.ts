@@ -21,7 +21,7 @@ export const revokeGrant: Run = async (ctx, input) => {
   ctx.info(`Revoked ${grant_id}`)
 }
 
-export const endWithReceipt: Run = async (ctx, input) =>
+export const endAccess: Run = async (ctx, input) =>
   end(ctx, input, argument(input, 'of') as ReceiptOf, input.args['id'])
 
 async function end(

@@ -21,7 +21,7 @@ export const AGENT_ROWS: readonly HandWritten[] = [
   },
   {
     path: 'agents access end',
-    load: async () => (await import('../commands/receipts.ts')).endWithReceipt,
+    load: async () => (await import('../commands/receipts.ts')).endAccess,
   },
   {
     path: 'agents provider',
