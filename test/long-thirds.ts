@@ -55,7 +55,7 @@ export const SECONDS: Readonly<Record<string, number>> = {
   'test/long/kill-restore.test.ts': 120,
   'test/long/lost-database.test.ts': 25,
   'test/long/lost-tail.test.ts': 100,
-  'test/long/maintenance-story.test.ts': 600,
+  'test/long/maintenance-story.test.ts': 150,
   'test/long/mcp-load.test.ts': 60,
   'test/long/model-flood.test.ts': 60,
   'test/long/months-under-load.test.ts': 40,

@@ -37,7 +37,7 @@ describe.skipIf(findChromium() === undefined)('the shell in a browser', { timeou
       const field = page.getByRole('dialog').getByRole('combobox')
       await field.waitFor()
       await page.keyboard.type('shop')
-      await page.getByRole('option', { name: 'Shop shop' }).waitFor()
+      await page.getByRole('option', { name: 'Shop shop', exact: true }).waitFor()
       expect(await axeFindings(page)).toEqual([])
       const chosen = () => page.locator('[role=option][aria-selected=true]').innerText()
       const first = await chosen()

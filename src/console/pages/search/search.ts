@@ -72,10 +72,10 @@ async function search(session: ConsoleSession, query: string): Promise<FoundGrou
   return [
     { title: 'IDs', found: ids ?? [] },
     { title: 'Do', found: acts ?? [] },
-    { title: 'Incidents', found: incidents ?? [] },
     pages,
     { title: 'Data sources', found: sources ?? [] },
     { title: 'Apps', found: apps ?? [] },
+    { title: 'Incidents', found: incidents ?? [] },
     { title: 'Tickets', found: tickets ?? [] },
     { title: 'Proposals', found: proposals ?? [] },
     { title: 'Agents', found: agents ?? [] },
