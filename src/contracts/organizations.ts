@@ -130,7 +130,8 @@ export const removeOrganization = removing({
 
 export const removeOrganizationAsOperator = removing({
   name: 'removeOrganizationAsOperator',
-  summary: 'Remove an organization, as its owners can.',
+  summary:
+    'Remove an organization, as its owners can. Of one that is removed, whoever did it: its receipt, while its trail is kept.',
   service: 'auth-service',
   input: z.object({ ...orgId, ...confirm }),
   output: Receipt,

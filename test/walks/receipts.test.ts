@@ -302,7 +302,24 @@ describe('removing an organization', () => {
       by: { name: 'operator' },
       state: 'final',
     })
-    await expect(operator(removeOrganizationAsOperator, asked)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  })
+
+  test('the operator fetches its receipt later, whoever removed it, by sending the same again', async () => {
+    const operator = system.as({ token: OPERATOR_TOKEN })
+    const asked = { org_id: org.id, confirm: org.name }
+    const everything = await org.owner.call(endWithReceipt, { of: 'organization' })
+    const { id } = await remove({ confirm: org.name })
+    expect(id).not.toBe(everything.id)
+    const receipt = await operator(removeOrganizationAsOperator, asked)
+    expect(receipt).toMatchObject({ id, state: 'final', by: { id: org.owner.userId } })
+    expect(await signedBy(receipt)).toMatchObject({ id, org: org.id })
+    const { audit } = await other.owner.call(listAudit, { org_id: other.id })
+    expect(audit.map(({ action }) => action)).not.toContain('organization.removed')
+    for (const wrong of [
+      { org_id: org.id, confirm: other.name },
+      { org_id: unique('org'), confirm: org.name },
+    ])
+      await expect(operator(removeOrganizationAsOperator, wrong)).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 })
 

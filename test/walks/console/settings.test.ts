@@ -130,7 +130,10 @@ describe('ending access with a receipt', () => {
     const refused = await page.form('Remove organization').with({ confirm: 'another' }).submit()
     expect(refused.text).toContain('The name and its confirmation differ')
     const gone = await page.form('Remove organization').with({ confirm: org.name }).submit()
-    expect(gone.notices[0]).toBe(`${org.name} is removed.`)
+    expect(gone.text).toContain(`${org.name} is removed`)
+    const [, file] = /href="data:application\/json;base64,([^"]+)"/.exec(gone.html)!
+    const receipt = JSON.parse(Buffer.from(file!, 'base64').toString()) as Record<string, unknown>
+    expect(receipt).toMatchObject({ state: 'final', of: { id: org.id }, signature: expect.any(String) })
     expect((await people.viewer.call(listOrganizations, {})).organizations).toEqual([])
   })
 })

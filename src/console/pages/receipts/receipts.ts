@@ -20,7 +20,7 @@ import { actAndReturn } from '../../flash.ts'
 import { attempt, confirmDialog, form, statusOf, text } from '../../forms.ts'
 import { refuse, type Refused } from '../../fields.ts'
 import { listOf } from '../../list-of.ts'
-import { page } from '../../layout.ts'
+import { outsidePage, page } from '../../layout.ts'
 import { RECEIPTS_PATH } from './end-access-link.ts'
 
 type Shown = z.output<typeof showReceipt.output>
@@ -212,10 +212,29 @@ const rotate = (c: PageContext) =>
     sessionOf(c).call(rotateConnectionString, { name: text(c.get('form'), 'name') }),
   )
 
+/** Of an organization that is removed: nothing of it can be opened any more, so the page has the file, too. */
+export const showRemoved = (c: PageContext, receipt: Shown) =>
+  outsidePage(c, {
+    title: `${receipt.of.name} is removed`,
+    lead: 'Keep the receipt: this page does not come again.',
+    body: html`
+      ${receiptPart(receipt)}
+      ${
+        receipt.state === 'final'
+          ? html`<p><a class="button button-main" download="receipt-${receipt.id}.json" href="data:application/json;base64,${Buffer.from(asFile(receipt)).toString('base64')}">Download receipt</a></p>
+              <p class="note">Verify it offline: <code>svc audit verify receipt.json</code></p>`
+          : html`<p>The operator of this service fetches it when it is final. They need these two: the name, and <code>${receipt.of.id}</code></p>`
+      }
+      <p>${linkButton('/console', 'Continue', 'quiet')}</p>
+    `,
+  })
+
 /** As `svc audit verify` reads it. */
+const asFile = (receipt: Shown): string => JSON.stringify(receipt, null, 2)
+
 async function download(c: PageContext) {
   const receipt = await receiptOf(c)
-  return c.body(JSON.stringify(receipt, null, 2), 200, {
+  return c.body(asFile(receipt), 200, {
     'content-type': 'application/json',
     'content-disposition': `attachment; filename="receipt-${receipt.id}.json"`,
     'cache-control': 'no-store',

@@ -1,13 +1,14 @@
 /** Organization settings > General: name, time zone and who invites in one form, and support access. */
 import { html } from 'hono/html'
 import { removeOrganization, updateOrganization } from '../../../contracts/organizations.ts'
-import { formOf, submit, type Refused } from '../../fields.ts'
-import { statusOf, text, formCard } from '../../forms.ts'
+import { formOf, refuse, submit, type Refused } from '../../fields.ts'
+import { attempt, statusOf, text, formCard } from '../../forms.ts'
 import { page } from '../../layout.ts'
 import { pair, day } from '../../components.ts'
 import { card, choice } from '../../../pages/parts.ts'
 import { createRoutes, hasRole, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { endAccessLink } from '../receipts/end-access-link.ts'
+import { showRemoved } from '../receipts/receipts.ts'
 import { supportAccessCard } from './support-sessions.ts'
 
 const PATH = '/console/settings/organization'
@@ -91,9 +92,10 @@ const save = (c: PageContext) => {
   })
 }
 
-const remove = (c: PageContext) =>
-  submit(c, REMOVE, {
-    also: { org_id: organizationOf(c).id },
-    again: showSettings,
-    done: ({ of }) => ['/console', `${of.name} is removed.`],
-  })
+/** Nobody is a member who could open the receipt later, so the page has it. */
+async function remove(c: PageContext) {
+  const input = { confirm: text(c.get('form'), 'confirm'), org_id: organizationOf(c).id }
+  const result = await attempt(() => sessionOf(c).call(removeOrganization, input))
+  if ('problem' in result) return showSettings(c, refuse(c, result.problem, REMOVE))
+  return showRemoved(c, result.done)
+}
