@@ -15,6 +15,7 @@ import {
   listOrganizations,
   removeOrganization,
   removeOrganizationAsOperator,
+  switchOrganization,
 } from '../../src/contracts/organizations.ts'
 import { whoAmI } from '../../src/contracts/people.ts'
 import { receiptText, type SignedReceipt } from '../../src/contracts/receipt-format.ts'
@@ -226,6 +227,20 @@ test('everything of an organization, except what it is ended with; another’s g
   await expect(ofAdmin()(endWithReceipt, { of: 'organization' })).rejects.toMatchObject({
     code: expect.stringMatching(/FORBIDDEN|UNAUTHENTICATED/),
   })
+})
+
+test('everything of an organization: also sessions of its people that chose another one last', async () => {
+  await person.call(switchOrganization, { org_id: other.id })
+  const { id, ended } = await org.owner.call(endWithReceipt, { of: 'organization' })
+  // That of the person, and that of the admin; the owner's is what it is ended with.
+  expect(ended).toMatchObject({ session: 2 })
+  for (const { token } of [person, admin])
+    await expect(
+      system.as({ token, organization: org.id })(listMembers, { org_id: org.id }),
+    ).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+  expect(await final(id, org.owner.call)).toMatchObject({ state: 'final' })
+  const { members } = await other.owner.call(listMembers, { org_id: other.id })
+  expect(members.map(({ user_id }) => user_id)).toContain(person.userId)
 })
 
 test('is seen by whoever made it and by admins, in its own organization alone', async () => {

@@ -28,7 +28,7 @@ export async function endAndRemove(
       hint: 'Send the name of the organization as confirm: everything in it is deleted.',
     })
   // A session is its person's, and opens their other organizations.
-  await endOrganization(tx, clock, orgId, { sessionId: principal.sessionId })
+  await endOrganization(tx, clock, orgId, { sessionId: principal.sessionId }, 'leave')
   await endAllMemberships(tx, clock, organization)
   // What acts by itself stops with it; everything else is deleted afterwards.
   for (const table of [trailStreams, integrations, checks, pipelines])

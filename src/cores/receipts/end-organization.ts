@@ -1,6 +1,6 @@
 /** Ends all that opens an organization, except what it is ended with. People stay members, and sign in again. */
 import type { Transaction } from '../../../db/connect.ts'
-import { and, eq, inArray, isNull, ne } from '../../../db/drizzle.ts'
+import { and, eq, inArray, isNull, ne, or } from '../../../db/drizzle.ts'
 import {
   apiTokens,
   appTokens,
@@ -18,6 +18,7 @@ import { endSessions, revokeInvitations, revokeScimBearers } from '../credential
 import type { Clock } from '../dependencies.ts'
 import { endGrants } from '../grants/index.ts'
 import { revokeCredentials } from '../machine-agents/index.ts'
+import { isOfMember } from '../organizations/index.ts'
 import type { Principal } from '../../contracts/operation.ts'
 import { recordEnding } from '../record-ending.ts'
 
@@ -29,13 +30,13 @@ export async function endOrganization(
   clock: Clock,
   orgId: string,
   { sessionId, cliSessionId, tokenId }: With,
+  people: 'stay' | 'leave' = 'stay',
 ): Promise<void> {
   const own = sessionId ?? cliSessionId
-  await endSessions(
-    tx,
-    clock,
-    and(eq(sessions.orgId, orgId), own === undefined ? undefined : ne(sessions.id, own))!,
-  )
+  // A session opens every organization of its person, whichever it chose last. Those who leave lose this one by that.
+  const opens =
+    people === 'stay' ? or(eq(sessions.orgId, orgId), isOfMember(tx, orgId)) : eq(sessions.orgId, orgId)
+  await endSessions(tx, clock, and(opens, own === undefined ? undefined : ne(sessions.id, own))!)
   await revokeApiTokens(
     tx,
     clock,

@@ -52,7 +52,7 @@ const OF_TEXTS: Record<ReceiptOf, string> = {
   person: 'They leave the organization. Their tokens, agents and queued messages end with it.',
   client: 'The client is blocked, and all of its agents end.',
   organization:
-    'All agents, API tokens, credentials, invitations, sessions and tokens of apps end. Members stay, and sign in again.',
+    'All agents, API tokens, credentials, invitations, sessions and tokens of apps end. Members stay, and sign in again, also for their other organizations.',
 }
 
 async function showReceipts(c: PageContext) {
