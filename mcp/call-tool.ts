@@ -62,11 +62,17 @@ export async function callTool(
   } catch (error) {
     outcome = failed(context, tool, error, signal)
   }
-  if (!isRecorded) report(context, toolCall, startedAt, outcome, tool.scopes)
+  if (!isRecorded) report(context, toolCall, startedAt, outcome, [...tool.scopes, ...(outcome.scopes ?? [])])
   return outcome.result
 }
 
-type Outcome = { result: CallToolResult; text: string; code?: ErrorCode; isCancelled?: boolean }
+type Outcome = {
+  result: CallToolResult
+  text: string
+  code?: ErrorCode
+  isCancelled?: boolean
+  scopes?: readonly Scope[]
+}
 
 function requireScopes(tool: Tool, { principal }: RequestContext): void {
   const missing = missingScopes(tool, principal.scopes)
@@ -109,7 +115,7 @@ function succeeded(tool: Tool, answer: object): Outcome {
   if (answer instanceof ProtocolAnswer) {
     // The SDK passes them on as they are, and has no type that is both.
     const result = answer.result as unknown as CallToolResult
-    return { text: JSON.stringify(result), result }
+    return { text: JSON.stringify(result), result, scopes: answer.scopes }
   }
   if (answer instanceof CardAnswer) {
     const { text, result } = succeeded(tool, answer.answer)

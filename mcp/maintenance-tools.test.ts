@@ -154,7 +154,10 @@ describe('maintenance_run', () => {
       ttlMs: null,
     })
     expect(result).not.toHaveProperty('content.0')
+    // Else the right to ask after it would be taken away as unused.
+    expect(system.reported.at(-1)?.scopes).toEqual(['maintenance:run', 'maintenance:read'])
     const plain = await asked(system, 'maintenance_run', input, { era: 'of 2025' })
+    expect(system.reported.at(-1)?.scopes).toEqual(['maintenance:run'])
     expect(json(plain.text)).toMatchObject({ run_id: RUN_ID })
     // The call is recorded like any other.
     expect(system.reported.map(({ name, outcome }) => [name, outcome])).toEqual([

@@ -27,7 +27,8 @@ export const maintenanceRun = tool({
     const run = await call(startMaintenanceRun, { alias: app, mode: 'manual', idempotency_key })
     // Without the right to read runs nobody could ask after the task.
     if (client.hasTasks && principal.scopes.includes('maintenance:read') && run.status !== 'ended') {
-      return new ProtocolAnswer({ resultType: 'task', ...taskOf(run) })
+      // Counted as used here, once: asking after the task leaves no activity.
+      return new ProtocolAnswer({ resultType: 'task', ...taskOf(run) }, ['maintenance:read'])
     }
     return { ...showRun(run), replayed: run.replayed }
   },
