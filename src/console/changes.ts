@@ -16,10 +16,7 @@ export async function passChangesOn(c: PageContext): Promise<Response> {
     if (!(error instanceof ServiceError)) throw error
     const status = isWithoutRights(error) ? 403 : ERRORS[error.code].status
     const wait = error.retryAfterSeconds
-    return new Response(null, {
-      status,
-      headers: wait === undefined ? {} : { 'retry-after': String(wait) },
-    })
+    return c.body(null, status, wait === undefined ? {} : { 'retry-after': String(wait) })
   }
 }
 
@@ -36,7 +33,12 @@ async function passOn(c: PageContext): Promise<Response> {
   const signal = AbortSignal.any([c.req.raw.signal, rotated])
   const options = optionsFor(c, token, { organization, signal })
   const body = await openStream(c.var.deps.gateway, options)(watchChanges, {})
-  return new Response(body, {
-    headers: { 'content-type': EVENT_STREAM, 'cache-control': 'no-store', 'x-accel-buffering': 'no' },
+  const isRead = c.req.method !== 'HEAD'
+  if (!isRead) await body.cancel()
+  // By the context, which knows the cookie: the token may be a new one.
+  return c.body(isRead ? body : null, 200, {
+    'content-type': EVENT_STREAM,
+    'cache-control': 'no-store',
+    'x-accel-buffering': 'no',
   })
 }

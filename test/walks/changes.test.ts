@@ -198,7 +198,28 @@ describe.skipIf(inject('postgres')?.pooler)('an open page', () => {
       headers: { authorization: `Bearer ${person.token}`, 'x-svc-org': org!.id },
     })
     expect(head.status).toBe(200)
+    const looked = await system.fetch(page(org!.id), {
+      method: 'HEAD',
+      headers: { cookie: `svc_console=${person.token}`, 'sec-fetch-site': 'same-origin' },
+    })
+    expect([looked.status, looked.headers.get('content-type')]).toEqual([200, 'text/event-stream'])
     const again = await open(person, org!.id)
     await Promise.all([again, ...opened.slice(1)].map((one) => one.close()))
+  })
+
+  /** Threat: the token is rotated, the browser never hears of it, and its next page ends the session as replayed. */
+  test('whose token is rotated meanwhile brings the new one, also when it is refused', async () => {
+    const [person, busy] = [
+      await makeMember(system, org!, 'viewer'),
+      await makeMember(system, org!, 'viewer'),
+    ]
+    const most = FAIR_QUEUES.changeWaits.running.person
+    const opened = await Promise.all(Array.from({ length: most }, () => open(busy, org!.id)))
+    system.clock.advance(15 * 60 + 1)
+    const [answered, refused] = [await ask(person, org!.id), await ask(busy, org!.id)]
+    expect([answered.status, refused.status]).toEqual([200, 429])
+    for (const { headers } of [answered, refused])
+      expect(headers.getSetCookie()).toEqual([expect.stringMatching(/^svc_console=[^;]+;/)])
+    await Promise.all([answered.body!.cancel(), ...opened.map((one) => one.close())])
   })
 })
