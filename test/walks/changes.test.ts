@@ -8,8 +8,10 @@ import { showApp } from '../../src/contracts/apps.ts'
 import { acknowledgeNotification, listNotifications } from '../../src/contracts/inbox.ts'
 import { createLoad } from '../../src/contracts/loads.ts'
 import { changeMemberRole, removeMember } from '../../src/contracts/members.ts'
+import type { Principal } from '../../src/contracts/operation.ts'
 import { denyProposal } from '../../src/contracts/proposals.ts'
 import { notifyChangeSoon } from '../../src/cores/changes/index.ts'
+import { watchChanges } from '../../src/cores/changes/watch-changes.ts'
 import { addNotifications } from '../../src/cores/notifications/inbox/add-notifications.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
 import { dataKeys } from '../../src/trust/data-key.ts'
@@ -205,6 +207,21 @@ describe.skipIf(inject('postgres')?.pooler)('an open page', () => {
     expect([looked.status, looked.headers.get('content-type')]).toEqual([200, 'text/event-stream'])
     const again = await open(person, org!.id)
     await Promise.all([again, ...opened.slice(1)].map((one) => one.close()))
+  })
+
+  test.each(['has left before', 'never begins to read'])('takes no place for long of who %s', async (how) => {
+    const { userId } = await makeMember(system, org!, 'viewer')
+    const signal = how === 'has left before' ? AbortSignal.abort() : undefined
+    const watch = (as: Partial<Principal> = {}) =>
+      watchChanges({ db: system.ownDb, clock: () => system.clock.now() })(
+        { orgId: org!.id, userId, role: 'viewer', ...as } as Principal,
+        {},
+      )
+    const most = FAIR_QUEUES.changeWaits.running.person
+    await Promise.all(Array.from({ length: most }, () => watch({ signal })))
+    const { body } = await vi.waitFor(() => watch(), { timeout: 20_000 })
+    expect(body).toBeInstanceOf(ReadableStream)
+    await body.cancel()
   })
 
   /** Threat: the token is rotated, the browser never hears of it, and its next page ends the session as replayed. */

@@ -14,6 +14,8 @@ import { readChange, type Change } from './notify-change.ts'
 const LEAST_MS = 1_000
 /** Without an event. Proxies give up a silent connection after a minute, and rights that ended close it by then. */
 const REST_MS = 45_000
+/** Until it is begun to be read. Nobody reads the one of a call that was answered without it, or of who has left. */
+const FIRST_READ_MS = 3_000
 /** A process that ends lets all of its streams go at once: they come back one after the other. */
 const RETRY_MS = { least: 5_000, most: 20_000 }
 
@@ -50,18 +52,22 @@ function openStream(listener: Listener, member: MemberPrincipal, { again, signal
       changed.set(list, (changed.get(list) ?? new Set()).add(whose))
     if (heard.length > 0) told.notify()
   })
+  const unread = setTimeout(end, FIRST_READ_MS).unref()
   function end(): void {
     isOver = true
+    clearTimeout(unread)
     unsubscribe()
     told.notify()
     signal?.removeEventListener('abort', end)
     ended.resolve()
   }
   signal?.addEventListener('abort', end, { once: true })
+  // Who has left already is not told of anything.
+  if (signal?.aborted) end()
 
   /** Null: they may not read it any more, or nobody can say. Whoever asks again is told which. */
   async function nextEvent(): Promise<string | null> {
-    await told.wait(REST_MS)
+    if (!isOver) await told.wait(REST_MS)
     if (!isOver && changed.size > 0) await sleep(LEAST_MS, undefined, { ref: false })
     if (isOver) return null
     const now = await again?.()
@@ -81,7 +87,8 @@ function openStream(listener: Listener, member: MemberPrincipal, { again, signal
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const event = isFirst ? `retry: ${retryMs}\n\n` : await nextEvent()
+        clearTimeout(unread)
+        const event = isFirst && !isOver ? `retry: ${retryMs}\n\n` : await nextEvent()
         isFirst = false
         if (event !== null) return controller.enqueue(encoder.encode(event))
         end()
