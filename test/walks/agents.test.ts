@@ -482,6 +482,12 @@ describe('what an agent uses', () => {
     advanceDays(7)
     await callFunction(busy)
     await judge()
+    const endsOn = async () => (await show(await again(viewer), idle)).use.ends_on
+    expect(await endsOn()).toEqual(expect.any(String))
+    const owner = await again(org.owner)
+    await owner.call(updateOrganization, { org_id: org.id, end_unused_after_days: null })
+    expect(await endsOn()).toBeNull()
+    await owner.call(updateOrganization, { org_id: org.id, end_unused_after_days: 14 })
     advanceDays(7)
     await judge()
     expect(await rightsOf(idle)).toMatchObject({ ended: 'unused' })

@@ -1,9 +1,9 @@
 /** One grant, live or ended: its calls stay in the activity after it has ended. */
 import { and, eq } from '../../../db/drizzle.ts'
-import { organizationClientBlocks, platformAccessGrants, users } from '../../../db/schema.ts'
+import { organizationClientBlocks, organizations, platformAccessGrants, users } from '../../../db/schema.ts'
 import { notFound } from '../../contracts/errors.ts'
 import { GRANT_END_REASONS, type GrantEndReason } from '../../contracts/grants.ts'
-import { UNUSED_DAYS, UNUSED_NOTICE_DAYS } from '../../contracts/limits.ts'
+import { UNUSED_DAYS } from '../../contracts/limits.ts'
 import { listGrantableSources } from '../search/index.ts'
 import { read, type Verb } from '../verb.ts'
 import { isManageable } from './grant-filters.ts'
@@ -12,12 +12,21 @@ import { grantedScopes } from './granted-scopes.ts'
 import { listVisibleSources, presentGrantedSources, type KnownSource } from './granted-sources.ts'
 import { findLiveGrant, type LivenessDeps } from './live-grant.ts'
 import { GRANT_COLUMNS, presentGrant } from './present-grant.ts'
+import { announcedEnds, type UnusedSettings } from './unused-step.ts'
 
 export const showGrant: Verb<'showGrant', LivenessDeps> = read(async (context, { grant_id }) => {
   const { db, member } = context
   const [found] = await db
-    .select({ ...GRANT_COLUMNS, block: organizationClientBlocks.clientId })
+    .select({
+      ...GRANT_COLUMNS,
+      block: organizationClientBlocks.clientId,
+      settings: {
+        narrowUnusedAfterDays: organizations.narrowUnusedAfterDays,
+        endUnusedAfterDays: organizations.endUnusedAfterDays,
+      },
+    })
     .from(platformAccessGrants)
+    .innerJoin(organizations, eq(organizations.id, platformAccessGrants.orgId))
     .innerJoin(users, eq(users.id, platformAccessGrants.userId))
     .leftJoin(
       organizationClientBlocks,
@@ -36,7 +45,7 @@ export const showGrant: Verb<'showGrant', LivenessDeps> = read(async (context, {
     ...presentGrant(found, known),
     ended: endOf(context, found.grant),
     blocked: found.block !== null,
-    use: await useOf(context, found.grant, uses, known),
+    use: await useOf(context, found.grant, uses, known, found.settings),
   }
 })
 
@@ -45,13 +54,13 @@ async function useOf(
   grant: Row,
   uses: readonly GrantUse[],
   known: readonly KnownSource[],
+  settings: UnusedSettings,
 ) {
   const scopes = grantedScopes(grant)
   const held = uses
     .filter(({ sourceId }) => sourceId !== '')
     .toSorted((a, b) => +b.lastUsedAt - +a.lastUsedAt)
-  const noticeEnds = (toldAt: Date | null) =>
-    toldAt && new Date(toldAt.getTime() + UNUSED_NOTICE_DAYS * DAY_MS).toISOString()
+  const { narrowsOn, endsOn } = announcedEnds({ ...grant, scopes }, uses, settings, deps.clock())
   return {
     since: grant.usesSince.toISOString(),
     scopes: scopes.map((scope) => ({ scope, ...totalOf(uses.filter((use) => use.scope === scope)) })),
@@ -62,8 +71,8 @@ async function useOf(
       })),
     ),
     unused: await unusedOf(deps, grant, { scopes, sources: grant.sources }, uses, known),
-    narrows_on: noticeEnds(grant.narrowingToldAt),
-    ends_on: noticeEnds(grant.endingToldAt),
+    narrows_on: narrowsOn?.toISOString() ?? null,
+    ends_on: endsOn?.toISOString() ?? null,
   }
 }
 

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { RESOURCE_SCOPES, type Scope } from '../../contracts/scopes.ts'
 import { isLess, usedSince, type GrantUse, type Rights } from './grant-uses.ts'
-import { unusedStep } from './unused-step.ts'
+import { announcedEnds, unusedStep } from './unused-step.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 const day = (n: number): Date => new Date(Date.UTC(2026, 0, 1) + n * DAY_MS)
@@ -177,6 +177,25 @@ test('what they were told of long ago counts for nothing', () => {
   const told = { ...grant, endingToldAt: day(23), narrowingToldAt: day(23) }
   expect(unusedStep(told, [], endOnly, day(60))).toEqual({ do: 'tell_ending' })
   expect(unusedStep(told, read(day(60)), narrowOnly, day(60))).toEqual({ do: 'tell_narrowing' })
+})
+
+test('what is announced is what comes to pass: not when it is off, old, or used since', () => {
+  const told = { ...grant, endingToldAt: day(23), narrowingToldAt: day(23) }
+  const both = { narrowUnusedAfterDays: 30, endUnusedAfterDays: 30 }
+  const [off, none] = [
+    { narrowUnusedAfterDays: null, endUnusedAfterDays: null },
+    { narrowsOn: null, endsOn: null },
+  ]
+  const on = { narrowsOn: day(30), endsOn: day(30) }
+  expect(announcedEnds(told, read(day(22)), both, day(24))).toEqual(on)
+  expect(announcedEnds(told, read(day(22)), both, day(36))).toEqual(on)
+  expect(announcedEnds(told, read(day(22)), both, day(37))).toEqual(none)
+  expect(announcedEnds(told, read(day(22)), off, day(24))).toEqual(none)
+  expect(announcedEnds(grant, read(day(22)), both, day(24))).toEqual(none)
+  const used = { ...told, lastUsedAt: day(24) }
+  expect(announcedEnds(used, read(day(24)), both, day(25)).endsOn).toBeNull()
+  const limited = { ...told, scopes: ['data:read' as const], sources: ['ds_a'] }
+  expect(announcedEnds(limited, read(day(24)), both, day(25)).narrowsOn).toBeNull()
 })
 
 test('off is off', () => {

@@ -38,6 +38,35 @@ export const unusedStep = (
   (endUnusedAfterDays === null ? undefined : endingStep(grant, endUnusedAfterDays, now)) ??
   (narrowUnusedAfterDays === null ? undefined : narrowingStep(grant, uses, narrowUnusedAfterDays, now))
 
+/** When what their person was told of comes to pass, as things are now; null: it does not, or they were not told. */
+export function announcedEnds(
+  grant: Judged,
+  uses: readonly GrantUse[],
+  { narrowUnusedAfterDays, endUnusedAfterDays }: UnusedSettings,
+  now: Date,
+): { readonly narrowsOn: Date | null; readonly endsOn: Date | null } {
+  const endOf = (told: Date | null, isStillSo: (toldAt: Date, end: Date) => boolean) => {
+    const toldAt = heldNotice(told, now)
+    const end = toldAt && new Date(toldAt.getTime() + UNUSED_NOTICE_DAYS * DAY_MS)
+    return toldAt && end && isStillSo(toldAt, end) ? end : null
+  }
+  const at = (end: Date) => (end > now ? end : now)
+  return {
+    narrowsOn: endOf(
+      grant.narrowingToldAt,
+      (toldAt, end) =>
+        narrowUnusedAfterDays !== null &&
+        leftSince(grant, uses, announcedSince(toldAt, narrowUnusedAfterDays, at(end))) !== undefined,
+    ),
+    endsOn: endOf(
+      grant.endingToldAt,
+      (toldAt, end) =>
+        endUnusedAfterDays !== null &&
+        (grant.lastUsedAt ?? grant.createdAt) <= announcedSince(toldAt, endUnusedAfterDays, at(end)),
+    ),
+  }
+}
+
 /** Undefined: they have not been told, or too long ago. */
 const heldNotice = (toldAt: Date | null, now: Date): Date | undefined =>
   toldAt !== null && toldAt > daysBefore(now, NOTICE_HOLDS_DAYS) ? toldAt : undefined
@@ -61,22 +90,25 @@ function endingStep(
 }
 
 /** One that used nothing has nothing that could be left to it: it ends, or it stays. */
+function leftSince(grant: Judged, uses: readonly GrantUse[], since: Date): Rights | undefined {
+  if (grant.usesSince > since) return undefined
+  const left = usedSince(grant, uses, since)
+  return left.scopes.length > 0 && isLess(left, grant) ? left : undefined
+}
+
 function narrowingStep(
   grant: Judged,
   uses: readonly GrantUse[],
   days: number,
   now: Date,
 ): UnusedStep | undefined {
-  const leftSince = (since: Date): Rights | undefined => {
-    if (grant.usesSince > since) return undefined
-    const left = usedSince(grant, uses, since)
-    return left.scopes.length > 0 && isLess(left, grant) ? left : undefined
-  }
   const toldAt = heldNotice(grant.narrowingToldAt, now)
   if (toldAt !== undefined) {
     if (toldAt > daysBefore(now, UNUSED_NOTICE_DAYS)) return undefined
-    const left = leftSince(announcedSince(toldAt, days, now))
+    const left = leftSince(grant, uses, announcedSince(toldAt, days, now))
     if (left) return { do: 'narrow', left }
   }
-  return leftSince(daysBefore(now, days - UNUSED_NOTICE_DAYS)) ? { do: 'tell_narrowing' } : undefined
+  return leftSince(grant, uses, daysBefore(now, days - UNUSED_NOTICE_DAYS))
+    ? { do: 'tell_narrowing' }
+    : undefined
 }
