@@ -3,6 +3,7 @@ import { createHash, generateKeyPairSync, KeyObject } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { eq } from '../../db/drizzle.ts'
 import { memberships, oauthArtifacts, users } from '../../db/schema.ts'
+import { listActivity, showAgentDay } from '../../src/contracts/activity.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import {
   blockOauthClient,
@@ -20,6 +21,7 @@ import {
   showMachineAgent,
   updateMachineAgent,
 } from '../../src/contracts/machine-agents.ts'
+import { makeId } from '../../src/contracts/ids.ts'
 import { changeMemberRole, inviteMember, listMembers } from '../../src/contracts/members.ts'
 import { addOwnerAsOperator } from '../../src/contracts/organizations.ts'
 import { signInWithPassword } from '../../src/contracts/sessions.ts'
@@ -32,6 +34,7 @@ import {
   whoami,
   type ListeningSystem,
 } from '../support/assistant.ts'
+import { insertActivity } from '../../src/cores/activity/insert-activity.ts'
 import { makeExposedSource } from '../support/exposed-source.ts'
 import {
   askForToken,
@@ -361,6 +364,40 @@ describe('who may make one', () => {
 })
 
 describe('who may see and manage it', () => {
+  test('who answers for it sees its calls; a colleague and another organization see none', async () => {
+    const [owner, colleague, other] = [
+      await makeMember(system, org, 'viewer'),
+      await makeMember(system, org, 'developer'),
+      await makeOrganization(system),
+    ]
+    const { grant_id, user_id, name } = await makeMachineAgent(admin, { owner_id: owner.userId })
+    const at = system.clock.now()
+    await insertActivity(
+      system.db,
+      {
+        type: 'function',
+        orgId: org.id,
+        id: makeId('act', at.getTime()),
+        at,
+        name: 'whoami',
+        userId: user_id,
+        userName: name,
+        entryPoint: 'mcp',
+        grantId: grant_id!,
+        outcome: 'answered',
+        durationMs: 1,
+        questionBytes: 2,
+        answerBytes: 3,
+        requestId: 'req',
+      },
+      [],
+    )
+    const calls = async (who: Person) => (await who.call(showAgentDay, { grant_id: grant_id! })).calls
+    expect([await calls(owner), await calls(org.owner)]).toEqual([1, 1])
+    expect([await calls(colleague), await calls(other.owner)]).toEqual([0, 0])
+    expect((await owner.call(listActivity, { type: 'function' })).activity).toEqual([])
+  })
+
   test('its owner as well as admins; for everybody else it does not exist', async () => {
     const [owner, colleague] = [
       await makeMember(system, org, 'developer'),

@@ -6,6 +6,7 @@ import { firstIdOf } from '../../contracts/ids.ts'
 import { atLeast } from '../../contracts/roles.ts'
 import { findSource, sourceIdOf } from '../databases/index.ts'
 import type { Storage } from '../dependencies.ts'
+import { isManageableGrant } from '../grants/index.ts'
 import type { MemberPrincipal } from '../principal.ts'
 
 type Filters = {
@@ -27,8 +28,9 @@ export async function activityFilter(
   if (user_id !== undefined && user_id !== principal.userId && !seesAll) {
     throw new ServiceError('FORBIDDEN', 'Only owners and admins may see the activity of others')
   }
-  const userId =
-    user_id ?? (seesAll ? grant_id && (await userOfGrant(db, principal.orgId, grant_id)) : principal.userId)
+  const ofGrant =
+    user_id === undefined && grant_id !== undefined ? await userOfGrant(db, principal, grant_id) : undefined
+  const userId = user_id ?? ofGrant ?? (seesAll ? undefined : principal.userId)
   return and(
     eq(activity.orgId, principal.orgId),
     type === 'all' ? undefined : eq(activity.type, type),
@@ -42,12 +44,19 @@ export async function activityFilter(
   )
 }
 
-/** All calls of a grant are its user's, by whom there is an index. Undefined: the grant is not known here. */
-async function userOfGrant(db: Storage['db'], orgId: string, grantId: string): Promise<string | undefined> {
+/**
+ * All calls of a grant are its user's, by whom there is an index; of a machine agent, whoever answers for it sees them.
+ * Undefined: the grant is not known here, or not theirs to see.
+ */
+async function userOfGrant(
+  db: Storage['db'],
+  principal: MemberPrincipal,
+  grantId: string,
+): Promise<string | undefined> {
   const [grant] = await db
     .select({ userId: platformAccessGrants.userId })
     .from(platformAccessGrants)
-    .where(and(eq(platformAccessGrants.orgId, orgId), eq(platformAccessGrants.id, grantId)))
+    .where(isManageableGrant(db, principal, grantId))
   return grant?.userId
 }
 
