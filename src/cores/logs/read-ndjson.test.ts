@@ -23,6 +23,9 @@ test.each([
   ['panic: no more', 'info'],
   ['2026-03-01 ERROR till', 'error'],
   ['till level=warn', 'warn'],
+  ['till level=constructor', 'info'],
+  ['till level=toString', 'info'],
+  ['till level=__proto__', 'info'],
 ])('the first word of %j that names a level is its level: %s', async (line, level) => {
   expect((await readNdjson(Buffer.from(line))).records).toMatchObject([{ level, text: line }])
 })

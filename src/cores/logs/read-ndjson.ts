@@ -127,11 +127,16 @@ const LEVEL_IN_LINE =
 /** The first word, as winston and .NET write it: what stands behind it, somebody may have sent. */
 const LEVEL_FIRST =
   /^(?:\[(trace|debug|info|notice|warn(?:ing)?|error|fatal)\]|(trce|trace|dbug|debug|info|notice|warn(?:ing)?|fail|error|crit|fatal):|(trace|debug|info|warn))\s/
-const SHORT_WORDS: Readonly<Record<string, string>> = { trce: 'trace', dbug: 'debug', fail: 'error' }
+/** No object: a line may name anything that every object has. */
+const SHORT_WORDS = new Map([
+  ['trce', 'trace'],
+  ['dbug', 'debug'],
+  ['fail', 'error'],
+])
 
 function plain(line: string): LogRecord {
   const first = LEVEL_FIRST.exec(line)?.slice(1).find(Boolean)
   const [, named, word] = first === undefined ? (LEVEL_IN_LINE.exec(line.slice(0, 120)) ?? []) : [line, first]
-  const level = levelOfWord(SHORT_WORDS[named!] ?? named ?? word ?? '') ?? 'info'
+  const level = levelOfWord(SHORT_WORDS.get(named ?? '') ?? named ?? word ?? '') ?? 'info'
   return { at: null, level, text: line.slice(0, READ_MAX), service: null, traceId: null }
 }
