@@ -687,6 +687,40 @@ L1,Lamp,"[1,1,0] glows",12,true
     },
   )
 
+  test('passages that rows are added to keep their two indexes, and a load without any keeps none', async () => {
+    const name = table()
+    await loadFile(system, org.owner.call, 'shop', CSV, { ...PLAN, table: name })
+    const indexes = () =>
+      rowsIn(
+        org,
+        'shop',
+        `select from pg_indexes where schemaname = 'svc_passages' and tablename = '${name}' and indexname like 'lod_%'`,
+      )
+    for (const vector of ['0,1,0', '0,0,1', '1,1,0']) {
+      const { load } = await reload(essays('1,0,0', vector, '0,1,1', '1,0,1', '-1,0,0'), {
+        table: name,
+        upsert: true,
+      })
+      expect([load.state, load.long_rows, (await indexes()).length]).toEqual(['succeeded', 1, 2])
+    }
+
+    // Longer than is read at once, and nothing to divide.
+    const blanks = `[1,0,0]${' '.repeat(5_000)}.`
+    const { id } = await startFile(org.owner.call, 'shop', `${HEADER}E1,Essay,"${blanks}",1,true\n`, {
+      ...PLAN,
+      table: name,
+      upsert: true,
+    })
+    await takeUntil(system, id, 'finishing')
+    // Killed before anybody noted that it is done.
+    await system.db.update(loads).set({ phase: 'indexing' }).where(eq(loads.id, id))
+    await takeLoadSteps(system)
+    expect(await org.owner.call(showLoad, { load_id: id })).toMatchObject({
+      state: 'succeeded',
+      long_rows: 0,
+    })
+  })
+
   test('by rows without an id keeps the vectors of texts that have moved', async () => {
     const name = table()
     const plan = { table: name, id_column: undefined, title_column: undefined, embed_columns: ['text'] }

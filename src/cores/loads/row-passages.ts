@@ -48,26 +48,31 @@ const createIndexes = (name: string, prefix: string, { dimensions }: StoredPlan)
   `create index if not exists ${quoteIdentifier(`${prefix}_passages_text`)} on ${name} using hash (text_sha256);
     ${dimensions <= INDEXED_DIMENSIONS_MAX ? `create index if not exists ${quoteIdentifier(`${prefix}_passages_embedding`)} on ${name} using hnsw (embedding vector_cosine_ops);` : ''}`
 
-/** Where no row was long after all there is nothing to keep. Of a table that rows are added to, the indexes are there. */
+/**
+ * Where no row was long after all there is nothing to keep, and the step may come again after the drop. Of a table that rows are
+ * added to, the indexes are there.
+ */
 export async function indexPassages(queries: Queries, plan: StoredPlan, load: LoadRow): Promise<void> {
   const staged = stagedPassages(load.id)
-  const [found] = await queries.query<{ without: string; is_empty: string }>(
-    `select count(*) filter (where embedding is null)::text as without, (count(*) = 0)::text as is_empty from ${staged}`,
+  if (plan.longRows === 0) {
+    await queries.query(oneAtATime(load.id, `drop table if exists ${staged};`))
+    return
+  }
+  const [found] = await queries.query<{ rows: string; without: string }>(
+    `select count(distinct row_id)::text as rows, count(*) filter (where embedding is null)::text as without from ${staged}`,
   )
-  if (found?.without !== '0') throw new LoadFailed('staging_lost')
+  if (found?.without !== '0' || found.rows !== String(plan.longRows)) throw new LoadFailed('staging_lost')
   await queries.query(
     oneAtATime(
       load.id,
-      found.is_empty === 'true'
-        ? `drop table ${staged};`
-        : `drop index if exists ${stagingName(`${load.id}_passages_left`)};
-          ${plan.append || plan.upsert ? '' : createIndexes(staged, load.id, plan)}`,
+      `drop index if exists ${stagingName(`${load.id}_passages_left`)};
+        ${plan.append || plan.upsert ? '' : createIndexes(staged, load.id, plan)}`,
     ),
   )
-  if (found.is_empty !== 'true') await queries.query(`analyze ${staged}`)
+  await queries.query(`analyze ${staged}`)
 }
 
-const isThere = (name: string): string => `pg_catalog.to_regclass(${literal(name)}) is not null`
+const isThere = (name: string): string => `(pg_catalog.to_regclass(${literal(name)}) is not null)`
 
 const setAside = (table: string, name: string): string =>
   `if ${isThere(passagesTable(table))} then
@@ -102,7 +107,8 @@ export function changePassages(loadId: string, plan: StoredPlan): string {
     passagesBefore(loadId),
   ]
   const isConcerned = `row_id in (select k.${quoteIdentifier(idColumn(plan))} from ${keysTable(loadId)} k)`
-  return `if ${isThere(staged)} then
+  // A table that is there has its indexes, by the name of the load that made it.
+  return `if ${isThere(staged)} and not ${isThere(passages)} then
       create schema if not exists ${PASSAGES_SCHEMA};
       ${createPassages(passages, plan)}
       ${createIndexes(passages, loadId, plan)}
