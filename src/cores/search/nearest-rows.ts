@@ -58,7 +58,17 @@ async function throughIndex(
     passagesStatement(search, conditions, shown),
     parameters,
   )
-  return mergeNearest(rows, ofPassages, { limit: search.limit, isFiltered })
+  const merged = mergeNearest(rows, ofPassages, search.limit)
+  // With a filter the index is asked only where exact was too slow, and few long rows that match are no reason to try.
+  const isTooSlow = isFiltered || costOf(search, Math.max(0, search.tableInfo.rows)) > EXACT_FILTERED
+  return merged.isSure || isTooSlow ? merged.rows : undefined
+}
+
+/** Numbers to compare for so many rows, with those of their passages. */
+function costOf(search: VectorSearch, rows: number): number {
+  const { entry, tableInfo, vector } = search
+  const each = 1 + Math.max(0, passagesFor(search)?.rows ?? 0) / Math.max(1, tableInfo.rows)
+  return rows * each * (entry.dimensions ?? vector.length)
 }
 
 export async function strategyFor(
@@ -73,14 +83,11 @@ export async function strategyFor(
     ({ column, operators }) => column === entry.columns[0] && operators === wanted,
   )
   if (!hasIndex || passages?.operators.includes(wanted) === false) return 'exact'
-  const { dimensions = search.vector.length } = entry
   const budget = conditions.length === 0 ? EXACT_UNFILTERED : EXACT_FILTERED
-  // Vectors of a row, with those of its passages.
-  const each = 1 + Math.max(0, passages?.rows ?? 0) / Math.max(1, tableInfo.rows)
   // -1: never counted. A table of that kind is small, or one whose index the planner cannot judge either.
-  if (tableInfo.rows >= 0 && Math.max(1, tableInfo.rows) * each * dimensions <= budget) return 'exact'
+  if (tableInfo.rows >= 0 && costOf(search, Math.max(1, tableInfo.rows)) <= budget) return 'exact'
   if (conditions.length === 0) return 'index'
-  return (await estimatedRows(queries, search)) * each * dimensions <= budget ? 'exact' : 'index'
+  return costOf(search, await estimatedRows(queries, search)) <= budget ? 'exact' : 'index'
 }
 
 /** The planner's own guess, from its statistics: 0.3 ms, where counting would read them all. */

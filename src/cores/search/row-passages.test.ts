@@ -8,13 +8,12 @@ const ofPassage = (id: string, distance: number, { searched = 150, farthest = 0.
   searched,
   farthest,
 })
-const idsOf = (rows: readonly Readonly<Record<string, unknown>>[] | undefined) =>
-  rows?.map((found) => found['c0'])
+const idsOf = (rows: readonly Readonly<Record<string, unknown>>[]) => rows.map((found) => found['c0'])
 
 test('a row is as near as the nearest of its vectors, and comes once', () => {
   const byRows = [row('a', 0.1), row('b', 0.3), row('c', 0.4)]
   const byPassages = [ofPassage('c', 0.05), ofPassage('d', 0.2), ofPassage('a', 0.5)]
-  expect(mergeNearest(byRows, byPassages, { limit: 3, isFiltered: true })).toMatchObject([
+  expect(mergeNearest(byRows, byPassages, 3).rows).toMatchObject([
     { c0: 'c', distance: 0.05 },
     { c0: 'a', distance: 0.1 },
     { c0: 'd', distance: 0.2 },
@@ -23,23 +22,21 @@ test('a row is as near as the nearest of its vectors, and comes once', () => {
 
 test('equals go by their id, byte by byte', () => {
   const all = [ofPassage('Z', 0.1, { searched: 1 })]
-  expect(idsOf(mergeNearest([row('é', 0.1), row('a', 0.1)], all, { limit: 3, isFiltered: false }))).toEqual([
-    'Z',
-    'a',
-    'é',
-  ])
+  const { rows } = mergeNearest([row('é', 0.1), row('a', 0.1)], all, 3)
+  expect(idsOf(rows)).toEqual(['Z', 'a', 'é'])
 })
 
-test('nothing is said where a passage that was not looked at may be nearer', () => {
+test('it is said whether a passage that was not looked at may be nearer', () => {
   const byRows = [row('a', 0.1), row('b', 0.95)]
-  const merge = (farthest: number, isFiltered: boolean, searched = 150) =>
-    idsOf(mergeNearest(byRows, [ofPassage('c', 0.2, { searched, farthest })], { limit: 3, isFiltered }))
-  expect(merge(0.9, true)).toBe(undefined)
-  expect(merge(0.96, true)).toEqual(['a', 'c', 'b'])
-  // Fewer than were asked for are all of them, unless the index has given up on a filter.
-  expect(merge(0.2, false, 1)).toEqual(['a', 'c', 'b'])
-  expect(merge(0.2, true, 1)).toBe(undefined)
-  expect(idsOf(mergeNearest(byRows, [], { limit: 2, isFiltered: true }))).toBe(undefined)
+  const isSure = (farthest: number, searched = 150) => {
+    const merged = mergeNearest(byRows, [ofPassage('c', 0.2, { searched, farthest })], 3)
+    expect(idsOf(merged.rows)).toEqual(['a', 'c', 'b'])
+    return merged.isSure
+  }
+  expect([isSure(0.9), isSure(0.96)]).toEqual([false, true])
+  // Fewer than were asked for are all of them.
+  expect(isSure(0.2, 1)).toBe(true)
+  expect(mergeNearest(byRows, [], 2)).toMatchObject({ rows: byRows, isSure: true })
 })
 
 test('passages count for what they were made of: the same key, model and vector', () => {

@@ -140,14 +140,14 @@ type Found = { readonly distance: number } & Readonly<Record<string, string | nu
 type OfPassages = Found & { readonly searched: number; readonly farthest: number }
 
 /**
- * Rows found by their own vectors and by those of passages, each once. Undefined where rows that were not looked at may be
- * nearer than the last of them.
+ * Rows found by their own vectors and by those of passages, each once. Not sure: without a filter, rows whose passages were not
+ * looked at may be nearer than the last of them.
  */
 export function mergeNearest(
   byRows: readonly Found[],
   byPassages: readonly OfPassages[],
-  { limit, isFiltered }: { readonly limit: number; readonly isFiltered: boolean },
-): readonly Found[] | undefined {
+  limit: number,
+): { readonly rows: readonly Found[]; readonly isSure: boolean } {
   checkRows(byPassages, { max: limit, texts: [], numbers: ['distance', 'searched', 'farthest'] })
   const best = new Map<string, Found>()
   for (const row of [...byRows, ...byPassages]) {
@@ -155,15 +155,13 @@ export function mergeNearest(
     const known = best.get(id)
     if (!known || row.distance < known.distance) best.set(id, row)
   }
-  const merged = [...best.values()]
+  const rows = [...best.values()]
     .toSorted(
       (a, b) =>
         a.distance - b.distance || Buffer.compare(Buffer.from(String(a['c0'])), Buffer.from(String(b['c0']))),
     )
     .slice(0, limit)
   const { searched = 0, farthest = -Infinity } = byPassages[0] ?? {}
-  // The index gives up after some passages, whether or not their rows match.
-  const isAll = !isFiltered && searched < searchedFor(limit)
-  const isSure = merged.length === limit && merged.at(-1)!.distance <= farthest
-  return isAll || isSure ? merged : undefined
+  const isAll = searched < searchedFor(limit)
+  return { rows, isSure: isAll || (rows.length === limit && rows.at(-1)!.distance <= farthest) }
 }
