@@ -177,7 +177,14 @@ describe.skipIf(findChromium() === undefined)('what is wrong, and what to do', {
 
     test('an integration is paused', async () => {
       const { page, context } = await open('/console')
-      await palette(page, 'pause archive', 'Pause Archive')
+      await page.keyboard.press('Control+k')
+      await page.keyboard.type('pause archive')
+      await page.getByRole('option', { name: 'Pause Archive' }).waitFor()
+      // What is sent at once is chosen by hand.
+      expect(await page.locator('[role=option][aria-selected=true]').count()).toBe(0)
+      await page.keyboard.press('ArrowDown')
+      await page.locator('[role=option][aria-selected=true]', { hasText: 'Pause Archive' }).waitFor()
+      await page.keyboard.press('Enter')
       await page.waitForURL(/integrations/)
       const { integrations } = await served.things.byOwner(listIntegrations, {})
       expect(integrations.find(({ name }) => name === 'Archive')).toMatchObject({ state: 'paused' })

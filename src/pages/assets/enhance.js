@@ -151,6 +151,11 @@ if (search) {
     else field.removeAttribute('aria-activedescendant')
     option?.scrollIntoView({ block: 'nearest' })
   }
+  // Never what is sent at once: Enter came for something else.
+  function chooseFirst() {
+    const [first] = options()
+    choose(first?.href && first)
+  }
   // At once: the acts and the menu, which the page brought along. What the server finds takes their place.
   function offer() {
     const words = field.value.toLowerCase().split(/\s+/)
@@ -170,7 +175,7 @@ if (search) {
     for (const group of list.querySelectorAll('[role=group]'))
       if (!group.querySelector('[role=option]')) group.remove()
     isCurrent = options().length > 0
-    choose(options()[0])
+    chooseFirst()
   }
   async function find() {
     const typed = field.value
@@ -182,7 +187,7 @@ if (search) {
     if (!found || typed !== field.value) return
     list.innerHTML = found
     isCurrent = true
-    choose(options()[0])
+    chooseFirst()
     status.textContent = `${options().length} found`
   }
   function open() {
@@ -219,7 +224,7 @@ if (search) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
     if (step && all.length > 0) {
       event.preventDefault()
-      choose(all[(at + step + all.length) % all.length])
+      choose(all[(Math.max(at, step > 0 ? -1 : 0) + step + all.length) % all.length])
     }
     // Typed faster than found: the form is sent, and the search page answers.
     if (event.key === 'Enter' && isCurrent && all[at] && !event.isComposing) {

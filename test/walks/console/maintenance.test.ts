@@ -378,6 +378,9 @@ describe('a proposal', () => {
       expect((await shop.admin.open(front)).text).toContain('1 proposal to review')
     }
     expect((await shop.admin.open('/console/search?q=add+up')).html).toContain(path)
+    const run = `formaction="${shop.tab}/runs"`
+    expect((await shop.admin.open('/console/search?q=run+shop')).html).toContain(run)
+    expect((await shop.admin.open('/console/search?q=run')).html).not.toContain(run)
     expect((await shop.admin.open('/console/search?q=change')).html).toContain('href="/console/proposals"')
     const denied = await queue.form('Filter').with({ state: 'denied' }).submit()
     expect(denied.text).toContain('No proposals in this state')

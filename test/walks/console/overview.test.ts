@@ -12,7 +12,7 @@ import { eq } from '../../../db/drizzle.ts'
 import { createCheck } from '../../../src/contracts/checks.ts'
 import { PAGE_MAX } from '../../../src/contracts/limits.ts'
 import { makeId } from '../../../src/contracts/ids.ts'
-import { connectWebhook } from '../../../src/contracts/integrations.ts'
+import { connectWebhook, pauseIntegration, resumeIntegration } from '../../../src/contracts/integrations.ts'
 import { updateOrganization } from '../../../src/contracts/organizations.ts'
 import { SCOPE_EDITION } from '../../../src/contracts/scopes.ts'
 import { createTicket } from '../../../src/contracts/tickets.ts'
@@ -375,6 +375,14 @@ describe('the search', () => {
     const pause = `/console/integrations/${integration}/pause`
     expect(await search('invite admin')).toEqual(['/console/members?invite=admin#invite'])
     expect(await search('pause desk')).toEqual([pause])
+    expect(await search('resume desk')).toEqual([])
+    // What is sent at once needs a name.
+    expect(await search('pause')).not.toContain(pause)
+    await call(pauseIntegration, { integration_id: integration })
+    expect(await search('pause desk')).toEqual([])
+    expect(await search('resume desk')).toEqual([pause])
+    expect(await search('resume')).not.toContain(pause)
+    await call(resumeIntegration, { integration_id: integration })
     expect(await search('retry desk')).toEqual([`/console/integrations/${integration}#recover`])
     expect((await search('revoke assistant.example')).join()).toMatch(
       /^\/console\/agents\/grt_\w+#disconnect$/,

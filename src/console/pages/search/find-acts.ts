@@ -1,4 +1,7 @@
-/** Acts on something by its name, as Ctrl-K finds them: "run shop", "pause billing", "revoke desk". */
+/**
+ * Acts on something by its name, as Ctrl-K finds them: "run shop", "pause billing", "revoke desk". Those that are sent at once
+ * are found only by a name, and only where they change something.
+ */
 import { randomUUID } from 'node:crypto'
 import { listGrants } from '../../../contracts/grants.ts'
 import { listIntegrations } from '../../../contracts/integrations.ts'
@@ -18,8 +21,8 @@ type FindActs = (session: ConsoleSession, name: string) => Promise<Act[]>
 
 const VERBS: Readonly<Record<string, FindActs>> = {
   run: findRuns,
-  pause: findPauses,
-  resume: findPauses,
+  pause: (session, name) => findPauses(session, name, 'Pause'),
+  resume: (session, name) => findPauses(session, name, 'Resume'),
   retry: findRetries,
   recover: findRetries,
   narrow: (session, name) => findAgents(session, name, 'Narrow'),
@@ -38,7 +41,7 @@ export async function findActs(session: ConsoleSession, query: string): Promise<
 const isNamed = (words: string, name: string): boolean => words.toLowerCase().includes(name)
 
 async function findRuns(session: ConsoleSession, name: string): Promise<Act[]> {
-  if (!mayMaintain(session) || session.organization === null) return []
+  if (name === '' || !mayMaintain(session) || session.organization === null) return []
   const asked = { org_id: session.organization.id, enabled: 'true', limit: PAGE_MAX }
   const { apps } = await session.call(listAppMaintenance, asked)
   return apps
@@ -58,19 +61,17 @@ async function findIntegrations(session: ConsoleSession, name: string) {
   return integrations.filter((one) => isNamed(one.name, name))
 }
 
-async function findPauses(session: ConsoleSession, name: string): Promise<Act[]> {
-  return (await findIntegrations(session, name)).flatMap((one) => {
-    if (one.state !== 'active' && one.state !== 'paused') return []
-    const isPaused = one.state === 'paused'
-    return [
-      {
-        label: `${isPaused ? 'Resume' : 'Pause'} ${one.name}`,
-        href: `${INTEGRATIONS_PATH}/${one.id}/pause`,
-        note: 'Integration',
-        sent: { name: 'pause', value: isPaused ? 'no' : 'yes' },
-      },
-    ]
-  })
+async function findPauses(session: ConsoleSession, name: string, verb: 'Pause' | 'Resume'): Promise<Act[]> {
+  if (name === '') return []
+  const [state, value] = verb === 'Pause' ? ['active', 'yes'] : ['paused', 'no']
+  return (await findIntegrations(session, name))
+    .filter((one) => one.state === state)
+    .map((one) => ({
+      label: `${verb} ${one.name}`,
+      href: `${INTEGRATIONS_PATH}/${one.id}/pause`,
+      note: 'Integration',
+      sent: { name: 'pause', value },
+    }))
 }
 
 /** The page asks since when. */
