@@ -26,6 +26,11 @@ export class GuardedResponse<
     })
   }
 
+  /** Ends what would go on by itself: its reader comes back, to another process. */
+  endIfGoesOn(): void {
+    if (this.headersSent && this.#answer?.goesOn()) this.end()
+  }
+
   /** Asked before each write, because a process that was stopped for a while knows of nothing else first. */
   #mayWrite(): boolean {
     if (!this.#answer?.isOver()) return true

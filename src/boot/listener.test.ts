@@ -13,6 +13,7 @@ import {
   type ListeningServices,
 } from '../../test/support/listening-services.ts'
 import type { Service } from '../client/service.ts'
+import { answerGoesOn } from '../trust/open-answers.ts'
 import type { Listening } from './listener.ts'
 
 const open: (() => Promise<unknown> | void)[] = []
@@ -331,6 +332,39 @@ test('a stop lets a slow reader have a large answer to its end', async () => {
   let read = 0
   for await (const chunk of socket) read += (chunk as Buffer).length
   expect(read).toBeGreaterThan(size)
+  await stopped
+})
+
+test('a stop ends what goes on by itself, also what began since, and lets a call that is answered by events finish', async () => {
+  const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
+  const streams: Service = async (request) => {
+    const isCall = new URL(request.url).pathname === '/api/call'
+    if (!isCall) answerGoesOn()
+    const body = new ReadableStream<Uint8Array>({
+      async start(controller) {
+        controller.enqueue(Buffer.from('data: first\n\n'))
+        if (!isCall) return
+        await answered
+        controller.enqueue(Buffer.from('data: last\n\n'))
+        controller.close()
+      },
+    })
+    return new Response(body, { headers: { 'content-type': 'text/event-stream' } })
+  }
+  const { port, stop } = await startListeningSystem({
+    env: { STOP_DELAY_SECONDS: '1', STOP_SECONDS: '60' },
+    services: { 'api-gateway': streams },
+  })
+  const read = async (path: string) => {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`)
+    return { rest: response.text() }
+  }
+  const [call, before] = [await read('/api/call'), await read('/api/changes')]
+  const stopped = stop()
+  const since = await read('/api/changes')
+  expect(await Promise.all([before.rest, since.rest])).toEqual(['data: first\n\n', 'data: first\n\n'])
+  answer()
+  expect(await call.rest).toBe('data: first\n\ndata: last\n\n')
   await stopped
 })
 

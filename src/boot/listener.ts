@@ -5,7 +5,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { getRequestListener } from '@hono/node-server'
 import { ADDRESS_HEADER, REMOTE_HEADER, type Service } from '../client/service.ts'
 import { ERRORS, ServiceError } from '../contracts/errors.ts'
-import { EVENT_STREAM } from '../contracts/media-types.ts'
 import { errorBody } from '../http/answer.ts'
 import { isLoopback, SERVICE_NAMES, type Config, type ServiceName } from './config.ts'
 import type { NodeHandler } from '../../oauth/connector/connector-handler.ts'
@@ -57,7 +56,7 @@ export async function listen(system: System): Promise<Listening> {
     // Load balancers ask for health by HTTP/1.0, without a Host. All else needs one.
     hostname: NO_HOST,
   })
-  const answering = new Set<ServerResponse>()
+  const answering = new Set<GuardedResponse>()
   metrics?.observeOpenRequests(admission.counts)
   const inOrder = pipelinedRequests()
   const options = { connectionsCheckingInterval: CHECK_MS, IncomingMessage, ServerResponse: GuardedResponse }
@@ -123,8 +122,7 @@ export async function listen(system: System): Promise<Listening> {
     async stop() {
       stopping = true
       answering.forEach(closeAfterAnswer)
-      // What goes on by itself is not waited for: its readers come back, to another process.
-      for (const one of answering) if (one.getHeader('content-type') === EVENT_STREAM) one.end()
+      answering.forEach((one) => one.endIfGoesOn())
       // A balancer that has not noticed yet still opens connections: they are answered, not refused.
       if (config.STOP_DELAY_SECONDS > 0) await sleep(config.STOP_DELAY_SECONDS * 1000)
       await closeGracefully(server, answering, config.STOP_SECONDS)
@@ -163,12 +161,16 @@ function answerRefused(
 /** Finishes open requests, takes no new ones, and closes what is still open after `seconds`. */
 async function closeGracefully(
   server: Server,
-  answering: ReadonlySet<ServerResponse>,
+  answering: ReadonlySet<GuardedResponse>,
   seconds: number,
 ): Promise<void> {
   // Not the close of an HTTP server: that one also closes connections whose next request may be on its way.
   const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()))
+  const endStreams = () => answering.forEach((one) => one.endIfGoesOn())
+  // Those that were opened since the stop began.
+  endStreams()
   const idle = setTimeout(() => {
+    endStreams()
     // Node takes a connection for idle when its answer was written, also while most of it waits for a slow reader.
     const isSending = [...answering].some((one) => one.writableEnded && !one.writableFinished)
     if (!isSending) server.closeIdleConnections()

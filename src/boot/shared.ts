@@ -10,6 +10,7 @@ import type { argon2Passwords } from '../adapters/passwords/argon2.ts'
 import type { AskModel } from '../agent-runner/do-run.ts'
 import { askModelAt } from '../client/ask-model.ts'
 import { overNetwork, REMOTE_HEADER, type CallInProcess, type Service } from '../client/service.ts'
+import { EVENT_STREAM } from '../contracts/media-types.ts'
 import type { HttpProbe, JudgePort } from '../cores/checks/index.ts'
 import type { Clock, GuardedFetch, Message } from '../cores/dependencies.ts'
 import { localDirectory, validatedDirectory } from '../cores/directory/index.ts'
@@ -23,7 +24,7 @@ import type { Observation } from '../http/service-app.ts'
 import { actorAssertions } from '../trust/actor-assertion.ts'
 import { agentRunnerTokens } from '../trust/agent-runner-token.ts'
 import { dataKeys } from '../trust/data-key.ts'
-import { extendAnswer, type OpenAnswers } from '../trust/open-answers.ts'
+import { answerGoesOn, extendAnswer, type OpenAnswers } from '../trust/open-answers.ts'
 import type { ChannelAdapters } from './channel-adapters.ts'
 import type { Config, ServiceName } from './config.ts'
 import { createGitHosts } from './git-hosts.ts'
@@ -113,17 +114,17 @@ export function share(given: Given) {
         running.get(name)?.service?.callInProcess?.(operation, input, options)) satisfies CallInProcess,
     })
 
-  /** Called without a database: its answer is the lease of what is written by it. */
-  const apart = (service: Service): Service => {
-    if (connection) return service
-    return async (request) => {
+  /** In another process. Called without a database, its answer is the lease of what is written by it. */
+  const apart =
+    (service: Service): Service =>
+    async (request) => {
       const askedAt = performance.now()
-      request.headers.set(REMOTE_HEADER, '1')
+      if (!connection) request.headers.set(REMOTE_HEADER, '1')
       const response = await service(request)
-      if (response.ok && request.headers.has('authorization')) extendAnswer(askedAt)
+      if (!connection && response.ok && request.headers.has('authorization')) extendAnswer(askedAt)
+      if (response.headers.get('content-type') === EVENT_STREAM) answerGoesOn()
       return response
     }
-  }
 
   const judge =
     overrides.judge ??

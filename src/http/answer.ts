@@ -3,6 +3,7 @@ import { hasChanged } from '../../db/current-call.ts'
 import { ERRORS, ServiceError, type ErrorBody } from '../contracts/errors.ts'
 import { EVENT_STREAM } from '../contracts/media-types.ts'
 import { writeYaml } from '../contracts/write-yaml.ts'
+import { answerGoesOn } from '../trust/open-answers.ts'
 import type { HttpContext } from './context.ts'
 import type { HeldBody } from './held-bodies.ts'
 import { PART_BYTES, sentInParts } from './send-bytes.ts'
@@ -72,7 +73,8 @@ export function answerBytes(
 /** For as long as somebody reads it. Proxies that collect answers would hold each event back. */
 export function answerStream(c: HttpContext, body: ReadableStream<Uint8Array>): Response {
   const isRead = c.req.method !== 'HEAD'
-  if (!isRead) void body.cancel()
+  if (isRead) answerGoesOn()
+  else void body.cancel()
   return new Response(isRead ? body : null, {
     headers: {
       'cache-control': 'no-store',

@@ -20,6 +20,8 @@ type Connected = {
 export type OpenAnswer = {
   /** Whether nothing may be written any more; what is asked before every write. */
   isOver(): boolean
+  /** Whether it has no end of its own: whoever reads it comes back when it is ended. */
+  goesOn(): boolean
   /** It is written, or nobody reads it. */
   close(): void
 }
@@ -50,6 +52,7 @@ type Answer = {
   kind: CutKind
   /** The answer to an ending says what it ended, whoever asked for it. */
   isSpared: boolean
+  goesOn: boolean
   isCut: boolean
   /** In a process without a database: until when it is written, by `now`. */
   until: number
@@ -117,6 +120,12 @@ export function spareAnswer(): void {
   if (answer) answer.isSpared = true
 }
 
+/** Said by whoever makes an event stream of its own. One that carries the answer to a call has an end. */
+export function answerGoesOn(): void {
+  const answer = current.getStore()
+  if (answer) answer.goesOn = true
+}
+
 /** In a process without a database: a service that has one has just answered what was asked at that time. */
 export function extendAnswer(askedAt: number): void {
   current.getStore()?.extend(askedAt)
@@ -165,6 +174,7 @@ export function createOpenAnswers(now = () => performance.now(), answerMs = Infi
       whose: whose && new Set(whose),
       kind: 'calls',
       isSpared: false,
+      goesOn: false,
       isCut: false,
       until: Infinity,
       lapse: undefined,
@@ -206,7 +216,7 @@ export function createOpenAnswers(now = () => performance.now(), answerMs = Infi
         answer.isCut ||
         now() >= answer.until ||
         (answer.whose !== undefined && !answer.isSpared && hasLapsed())
-      current.run(answer, () => work({ isOver, close: () => close(answer) }))
+      current.run(answer, () => work({ isOver, goesOn: () => answer.goesOn, close: () => close(answer) }))
     },
     async during(whose, work) {
       const answer = add(undefined, whose)
