@@ -1,8 +1,9 @@
 import { Hono } from 'hono'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { ADDRESS_HEADER } from '../src/client/service.ts'
 import { showQuota } from '../src/contracts/data-sources.ts'
 import { RESOURCE_SCOPES } from '../src/contracts/scopes.ts'
+import { createOpenAnswers, type OpenAnswer } from '../src/trust/open-answers.ts'
 import {
   agentToken,
   callTool,
@@ -42,6 +43,24 @@ describe.each(ERAS)('a client %s', (era) => {
         '{"tool":"maintenance_set","why":"needs the role admin"},' +
         '{"tool":"proposal_decide","why":"needs the role admin"}]}',
     )
+  })
+
+  test('is answered once the process may answer again', async () => {
+    const system = fakeServices()
+    const token = await agentToken(system, 'platform')
+    const answers = createOpenAnswers(() => 10)
+    answers.extend(10)
+    answers.extendBy(async () => answers.extend(1_000_000))
+    let opened!: OpenAnswer
+    const reset = vi.fn<() => void>()
+    const response = await new Promise<Response>((resolve, reject) => {
+      answers.open({ reset, hasBegun: () => false, hasCredential: true }, (answer) => {
+        opened = answer
+        callWhoAmI(system, '/platform', era, { token }).then(resolve, reject)
+      })
+    })
+    expect([response.status, opened.isOver(), reset.mock.calls.length]).toEqual([200, false, 0])
+    opened.close()
   })
 
   test.each([undefined, '*/*', 'application/json', 'text/event-stream', 'text/html', ''])(

@@ -12,7 +12,7 @@ import { isPerson, validateToken, type PersonValidation } from '../src/contracts
 import type { AgentClaims } from '../src/trust/access-token.ts'
 import { answerForAssertion } from '../src/trust/fresh-validations.ts'
 import { sha256 } from '../src/trust/keyed-hash.ts'
-import { answerBelongsTo, memberOf } from '../src/trust/open-answers.ts'
+import { answerBelongsTo, memberOf, untilMayAnswer } from '../src/trust/open-answers.ts'
 import type { McpEnv, McpDeps } from './dependencies.ts'
 import { resourceUrl } from './resource.ts'
 
@@ -60,6 +60,8 @@ export function bearerOf(c: Context<McpEnv>): string | undefined {
 export async function identify(deps: McpDeps, presented: Presented): Promise<Credential | undefined> {
   const { token, resource } = presented
   if (token.length > BEARER_MAX) return undefined
+  // Without its lease this process answers nobody.
+  await untilMayAnswer()
   if (token.startsWith('svc_')) {
     return {
       key: sha256(token),
@@ -124,6 +126,8 @@ async function authenticateApiToken(
   deps: McpDeps,
   { token, resource, as }: Presented,
 ): Promise<McpPrincipal | undefined> {
+  // Its turn may have come long after it was presented.
+  await untilMayAnswer()
   const valid = await httpClient(deps.auth, as)(validateToken, { token, audience: resource })
   if (!isPerson(valid)) return undefined
   const { kind, user, organization, role, token_id: tokenId } = valid

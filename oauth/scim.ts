@@ -16,7 +16,7 @@ import { bearerOf } from '../src/http/authenticate.ts'
 import type { HttpContext } from '../src/http/context.ts'
 import { readBytes } from '../src/http/read-body.ts'
 import type { ServiceApp } from '../src/http/service-app.ts'
-import { answerBelongsTo, whoseOf } from '../src/trust/open-answers.ts'
+import { answerBelongsTo, untilMayAnswer, whoseOf } from '../src/trust/open-answers.ts'
 import type { AuthDeps } from './dependencies.ts'
 
 type Call = {
@@ -168,6 +168,7 @@ export function mountScim(app: ServiceApp, deps: AuthDeps): void {
       answering(c, `scim ${method} ${path}`, async () => {
         declareDurability(method === 'get' ? 'local' : 'standby')
         const from = { requestId: c.get('requestId'), address: c.get('address') }
+        await untilMayAnswer()
         const bearer = await validate(bearerOf(c), from)
         c.set('identity', bearer.tokenId)
         answerBelongsTo(whoseOf(bearer))

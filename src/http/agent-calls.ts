@@ -21,7 +21,7 @@ import {
   type ToolHostDeps,
 } from '../cores/agent-tools/index.ts'
 import { Fenced } from '../cores/maintenance/index.ts'
-import { answerBelongsTo } from '../trust/open-answers.ts'
+import { answerBelongsTo, untilMayAnswer } from '../trust/open-answers.ts'
 import type { AgentRunnerTokens } from '../trust/agent-runner-token.ts'
 import type { IdentifiedRun } from '../trust/run-identity.ts'
 import { answer } from './answer.ts'
@@ -79,6 +79,7 @@ function mountCall<Name extends AgentCallName>(app: ServiceApp, deps: AgentCallD
   const handle: Handlers[Name] = HANDLERS[name]
   app.post(`${AGENT_CALL_PATH}/${name}`, async (c) => {
     c.set('route', name)
+    await untilMayAnswer()
     const run = await authenticateCall(c, deps, as)
     // A run acts for no person.
     answerBelongsTo(run.orgId === '' ? [] : [run.orgId])
