@@ -7,6 +7,7 @@ import {
   createOpenAnswers,
   extendAnswer,
   spareAnswer,
+  untilMayAnswer,
   type OpenAnswer,
 } from './open-answers.ts'
 
@@ -106,6 +107,23 @@ test('without its lease a process answers nobody, and not what was open then onc
   expect([known.isOver(), known.reset.mock.calls.length]).toEqual([true, 1])
   expect(open(['grt_1']).isOver()).toBe(false)
   unknown.close()
+})
+
+test('who was validated under a lease that lapsed is not answered under the next one, whenever that is known', async () => {
+  let now = 0
+  const { answers, open } = opening(createOpenAnswers(() => now))
+  answers.extend(10)
+  answers.extendBy(async () => answers.extend(20))
+  const [before, nobody, ending] = [open(), open(), open(undefined, spareAnswer)]
+  let waiting!: Promise<void> | undefined
+  const asksAgain = open(undefined, () => void (waiting = Promise.resolve().then(untilMayAnswer)))
+  now = 10
+  await waiting
+  for (const one of [before, ending, asksAgain]) one.belongs(['grt_1'])
+  nobody.belongs([])
+  await setImmediate()
+  expect([before, nobody, ending, asksAgain].map((one) => one.isOver())).toEqual([true, false, false, false])
+  for (const one of [nobody, ending, asksAgain]) one.close()
 })
 
 test('without a database an answer is written so long after one that has one was last asked', () => {

@@ -54,6 +54,8 @@ type Answer = {
   isSpared: boolean
   goesOn: boolean
   isCut: boolean
+  /** The lease under which it was last asked whether this process may answer. */
+  lease: number
   /** In a process without a database: until when it is written, by `now`. */
   until: number
   lapse: NodeJS.Timeout | undefined
@@ -137,6 +139,8 @@ export function createOpenAnswers(now = () => performance.now(), answerMs = Infi
   const endings = new Set<Ending>()
   let until = Infinity
   let lapse: NodeJS.Timeout | undefined
+  /** How many there were. */
+  let leases = 0
   let renew = async () => {}
 
   const isOf = ({ whose, isSpared }: Answer, ended: Pick<Ending, 'whose'>): boolean =>
@@ -176,6 +180,7 @@ export function createOpenAnswers(now = () => performance.now(), answerMs = Infi
       isSpared: false,
       goesOn: false,
       isCut: false,
+      lease: leases,
       until: Infinity,
       lapse: undefined,
       extend(askedAt) {
@@ -192,9 +197,14 @@ export function createOpenAnswers(now = () => performance.now(), answerMs = Infi
         for (const one of found) answer.whose.add(one)
         for (const ending of endings)
           if (answer.startedAt <= ending.at && isOf(answer, ending)) cutOff(answer, ending)
+        // They were validated when others still took this process for alive: what ended since is not known here.
+        if (found.length > 0 && answer.lease !== leases && !answer.isSpared) cutOff(answer)
         answer.known.resolve()
       },
-      held: () => (hasLapsed() ? renew() : undefined),
+      held() {
+        answer.lease = leases
+        return hasLapsed() ? renew().then(() => void (answer.lease = leases)) : undefined
+      },
     }
     answers.add(answer)
     answer.extend(answer.startedAt)
@@ -227,7 +237,10 @@ export function createOpenAnswers(now = () => performance.now(), answerMs = Infi
       }
     },
     extend(to) {
-      if (hasLapsed()) cutAll()
+      if (hasLapsed()) {
+        leases++
+        cutAll()
+      }
       until = to
       clearTimeout(lapse)
       lapse = setTimeout(cutAll, to - now())
