@@ -126,6 +126,15 @@ test('who was validated under a lease that lapsed is not answered under the next
   for (const one of [nobody, ending, asksAgain]) one.close()
 })
 
+test('half of a lease before it lapses it is renewed, also where nobody else does', async () => {
+  const { answers } = opening()
+  const renew = vi.fn<() => Promise<void>>(async () => {})
+  answers.extendBy(renew)
+  answers.extend(answers.now() + 20)
+  await vi.waitUntil(() => renew.mock.calls.length > 0)
+  expect(renew).toHaveBeenCalledOnce()
+})
+
 test('without a database an answer is written so long after one that has one was last asked', () => {
   let now = 0
   const { open } = opening(createOpenAnswers(() => now, 10))

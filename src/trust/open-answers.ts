@@ -139,6 +139,8 @@ export function createOpenAnswers(now = () => performance.now(), answerMs = Infi
   const endings = new Set<Ending>()
   let until = Infinity
   let lapse: NodeJS.Timeout | undefined
+  /** Whoever renews it in time may be kept from it by a database that hangs elsewhere. */
+  let halfway: NodeJS.Timeout | undefined
   /** How many there were. */
   let leases = 0
   let renew = async () => {}
@@ -245,6 +247,9 @@ export function createOpenAnswers(now = () => performance.now(), answerMs = Infi
       clearTimeout(lapse)
       lapse = setTimeout(cutAll, to - now())
       lapse.unref()
+      clearTimeout(halfway)
+      halfway = setTimeout(() => void renew().catch(() => {}), (to - now()) / 2)
+      halfway.unref()
     },
     extendBy: (by) => void (renew = by),
     count(whose) {
