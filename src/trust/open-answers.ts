@@ -168,8 +168,9 @@ export function createOpenAnswers(now = () => performance.now(), answerMs = Infi
   /** What began before it is over: nothing can belong to it any more. */
   function forget(): void {
     if (endings.size === 0) return
-    let oldest = Infinity
-    for (const { startedAt } of answers) oldest = Math.min(oldest, startedAt)
+    // They stand in the order in which they began.
+    const [first] = answers
+    const oldest = first?.startedAt ?? Infinity
     for (const ending of endings) if (oldest > ending.at) endings.delete(ending)
   }
 
