@@ -29,6 +29,15 @@ describe('what is drawn', () => {
       'see https://example.com/a.',
       '<p>see <a href="https://example.com/a" rel="noopener nofollow">https://example.com/a</a>.</p>',
     ],
+    // Foreign letters that look the same, and encoded ones.
+    [
+      'https://b\u0430nk.example/x',
+      '<p><a href="https://xn--bnk-6cd.example/x" rel="noopener nofollow">https://b\u0430nk.example/x</a> <span class="note">(xn--bnk-6cd.example)</span></p>',
+    ],
+    [
+      'https://bank.example%2eevil.example/x',
+      '<p><a href="https://bank.example.evil.example/x" rel="noopener nofollow">https://bank.example%2eevil.example/x</a> <span class="note">(bank.example.evil.example)</span></p>',
+    ],
     // The host is that of the address, not of the words.
     [
       '[https://bank.example](https://xn--bnk-8na.example/x)',

@@ -144,10 +144,16 @@ function drawSpan({ code, bold, italic, label, target, bare }: Span, depth: numb
   return drawLink(target, shown(label), true)
 }
 
-/** With the host that it leads to, whatever its words say. Undefined: no address to follow. */
-function drawLink(target: string, words: Content, showsHost = false): Content | undefined {
+/**
+ * With the host that it leads to, whatever its words say, and where the address is written in other letters: foreign ones that
+ * look the same, or encoded. Undefined: no address to follow.
+ */
+function drawLink(target: string, words: Content, isNamed = false): Content | undefined {
   if (!URL.canParse(target)) return undefined
   const { href, host, protocol, username, password } = new URL(target)
+  const showsHost = isNamed || !hostWritten(target).startsWith(host)
   if (!['http:', 'https:'].includes(protocol) || username !== '' || password !== '') return undefined
   return html`<a href="${href}" rel="noopener nofollow">${words}</a>${showsHost && html` <span class="note">(${host})</span>`}`
 }
+
+const hostWritten = (address: string): string => address.replace(/^https?:\/\//i, '').toLowerCase()
