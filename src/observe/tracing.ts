@@ -104,15 +104,15 @@ function startExporter(take: (spans: readonly Span[]) => Promise<void>) {
   let timer: NodeJS.Timeout | undefined
   let sending: Promise<void> | undefined
   let isStopping = false
+  let isTaken = true
   const flush = (): Promise<void> =>
     (sending ??= sendAll().finally(() => {
       sending = undefined
-      if (waiting.length > 0) schedule()
+      if (waiting.length > 0 && !isStopping) schedule()
     }))
   async function sendAll(): Promise<void> {
     clearTimeout(timer)
     timer = undefined
-    let isTaken = true
     do
       isTaken = await take(waiting.splice(0, BATCH_MAX)).then(
         () => true,
@@ -131,10 +131,12 @@ function startExporter(take: (spans: readonly Span[]) => Promise<void>) {
       else schedule()
     },
     async stop(): Promise<void> {
-      await sending
       isStopping = true
-      if (waiting.length > 0) await flush()
       clearTimeout(timer)
+      // What is under way sends all that waits, unless the collector does not answer: then nobody waits for it once more.
+      if (sending === undefined) isTaken = true
+      await sending
+      if (isTaken && waiting.length > 0) await flush()
     },
   }
 }
