@@ -24,7 +24,7 @@ import type { Observation } from '../http/service-app.ts'
 import { actorAssertions } from '../trust/actor-assertion.ts'
 import { agentRunnerTokens } from '../trust/agent-runner-token.ts'
 import { dataKeys } from '../trust/data-key.ts'
-import { answerGoesOn, extendAnswer, type OpenAnswers } from '../trust/open-answers.ts'
+import { answerGoesOn, extendAnswer, extendingAnswer, type OpenAnswers } from '../trust/open-answers.ts'
 import type { ChannelAdapters } from './channel-adapters.ts'
 import type { Config, ServiceName } from './config.ts'
 import { createGitHosts } from './git-hosts.ts'
@@ -122,8 +122,10 @@ export function share(given: Given) {
       if (!connection) request.headers.set(REMOTE_HEADER, '1')
       const response = await service(request)
       if (!connection && response.ok && request.headers.has('authorization')) extendAnswer(askedAt)
-      if (response.headers.get('content-type') === EVENT_STREAM) answerGoesOn()
-      return response
+      if (response.headers.get('content-type') !== EVENT_STREAM) return response
+      answerGoesOn()
+      if (connection || !response.ok || !response.body) return response
+      return new Response(extendingAnswer(response.body), response)
     }
 
   const judge =

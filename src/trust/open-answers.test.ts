@@ -6,6 +6,7 @@ import {
   answerIs,
   createOpenAnswers,
   extendAnswer,
+  extendingAnswer,
   spareAnswer,
   untilMayAnswer,
   type OpenAnswer,
@@ -144,4 +145,24 @@ test('without a database an answer is written so long after one that has one was
   now = 15
   expect(second.isOver()).toBe(true)
   for (const one of [first, second]) one.close()
+})
+
+test('there each part of an event stream extends it, unless it comes too late', async () => {
+  let now = 0
+  const { open } = opening(createOpenAnswers(() => now, 10))
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>()
+  let body!: ReadableStream<Uint8Array>
+  const stream = open(['grt_1'], () => void (body = extendingAnswer(readable)))
+  const [writer, reader] = [writable.getWriter(), body.getReader()]
+  const pass = async () => {
+    void writer.write(new Uint8Array(1))
+    await reader.read()
+  }
+  now = 8
+  await pass()
+  now = 17
+  expect(stream.isOver()).toBe(false)
+  now = 18
+  await pass()
+  expect([stream.isOver(), stream.reset.mock.calls.length]).toEqual([true, 1])
 })

@@ -59,7 +59,7 @@ type Answer = {
   /** In a process without a database: until when it is written, by `now`. */
   until: number
   lapse: NodeJS.Timeout | undefined
-  readonly extend: (askedAt: number) => void
+  readonly extend: (askedAt?: number) => void
   readonly ended: PromiseWithResolvers<void>
   readonly known: PromiseWithResolvers<void>
   readonly belongs: (whose: readonly string[]) => void
@@ -133,6 +133,19 @@ export function extendAnswer(askedAt: number): void {
   current.getStore()?.extend(askedAt)
 }
 
+/** The same for an event stream that such a service answers with: it asks before each part whether the reader may have it. */
+export function extendingAnswer(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+  const answer = current.getStore()
+  return body.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform(part, controller) {
+        answer?.extend()
+        controller.enqueue(part)
+      },
+    }),
+  )
+}
+
 /** `answerMs`: in a process without a database, how long after it last asked one that has one an answer may be written. */
 export function createOpenAnswers(now = () => performance.now(), answerMs = Infinity): OpenAnswers {
   const answers = new Set<Answer>()
@@ -186,8 +199,10 @@ export function createOpenAnswers(now = () => performance.now(), answerMs = Infi
       lease: leases,
       until: Infinity,
       lapse: undefined,
-      extend(askedAt) {
+      extend(askedAt = now()) {
         if (answerMs === Infinity || to?.hasCredential !== true || answer.isCut) return
+        // What was too late stays so: it may have waited here while access ended.
+        if (now() >= answer.until) return cutOff(answer)
         answer.until = Math.max(answer.until === Infinity ? 0 : answer.until, askedAt + answerMs)
         clearTimeout(answer.lapse)
         answer.lapse = setTimeout(() => cutOff(answer), answer.until - now())

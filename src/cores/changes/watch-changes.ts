@@ -12,8 +12,11 @@ import { readChange, type Change } from './notify-change.ts'
 
 /** Between two events of a stream: what changes meanwhile is one. */
 const LEAST_MS = 1_000
-/** Without an event. Proxies give up a silent connection after a minute, and rights that ended close it by then. */
-const REST_MS = 45_000
+/**
+ * Without an event. Proxies give up a silent connection after a minute, a console of its own after REMOTE_ANSWER_SECONDS, and
+ * rights that ended close it by then.
+ */
+const REST_MS = 20_000
 /** Until it is begun to be read. Nobody reads the one of a call that was answered without it, or of who has left. */
 const FIRST_READ_MS = 3_000
 /** A process that ends lets all of its streams go at once: they come back one after the other. */
