@@ -8,6 +8,8 @@ import { and, eq, getTableColumns, getTableName, isNotNull, isNull, lt, sql } fr
 import * as schema from '../../../db/schema.ts'
 import type { ManagedDatabases } from '../databases/index.ts'
 import type { Storage } from '../dependencies.ts'
+import { separately } from '../separately.ts'
+import { isAllSealed } from '../trail/index.ts'
 
 export type EmptyDeps = Storage & {
   readonly managed: Pick<ManagedDatabases, 'remove'>
@@ -18,7 +20,7 @@ export type EmptyDeps = Storage & {
 const ROWS_AT_ONCE = 5_000
 const DAY_MS = 24 * 60 * 60 * 1000
 
-const { removedOrganizations, dataSources } = schema
+const { removedOrganizations, dataSources, receipts } = schema
 
 /** The sealed trail, and the receipt that is part of it. */
 const TRAIL = ['audit_log', 'activity', 'trail_pending', 'trail_seals', 'receipts'] as const
@@ -35,14 +37,17 @@ const TABLES = (Object.values(schema) as unknown[])
 export async function emptyRemovedOrganizations(deps: EmptyDeps, stopping?: AbortSignal): Promise<void> {
   const { db, clock } = deps
   const left = await db.select().from(removedOrganizations).where(isNull(removedOrganizations.emptiedAt))
+  const each = separately(stopping)
   for (const { orgId } of left) {
-    await dropDatabases(deps, orgId)
-    const others = TABLES.filter((name) => !(TRAIL as readonly string[]).includes(name))
-    if (!(await deleteRows(db, orgId, others, stopping))) return
-    await db
-      .update(removedOrganizations)
-      .set({ emptiedAt: clock() })
-      .where(eq(removedOrganizations.orgId, orgId))
+    await each.run(async () => {
+      await dropDatabases(deps, orgId)
+      const others = TABLES.filter((name) => !(TRAIL as readonly string[]).includes(name))
+      if (!(await deleteRows(db, orgId, others, stopping))) return
+      await db
+        .update(removedOrganizations)
+        .set({ emptiedAt: clock() })
+        .where(eq(removedOrganizations.orgId, orgId))
+    })
   }
   const before = new Date(clock().getTime() - deps.removedTrailDays * DAY_MS)
   const over = await db
@@ -50,18 +55,31 @@ export async function emptyRemovedOrganizations(deps: EmptyDeps, stopping?: Abor
     .from(removedOrganizations)
     .where(and(isNotNull(removedOrganizations.emptiedAt), lt(removedOrganizations.removedAt, before)))
   for (const { orgId } of over) {
-    if (!(await deleteRows(db, orgId, TRAIL, stopping))) return
-    await db.delete(removedOrganizations).where(eq(removedOrganizations.orgId, orgId))
+    await each.run(async () => {
+      if (!(await isProven(db, orgId)) || !(await deleteRows(db, orgId, TRAIL, stopping))) return
+      await db.delete(removedOrganizations).where(eq(removedOrganizations.orgId, orgId))
+    })
   }
+  each.end()
 }
 
-/** Before their rows, which know their names. */
+/** Its receipt is signed and its trail sealed: neither is deleted before somebody could have kept it. */
+async function isProven(db: Handle, orgId: string): Promise<boolean> {
+  const pending = await db.$count(receipts, and(eq(receipts.orgId, orgId), isNull(receipts.finalAt)))
+  return pending === 0 && isAllSealed(db, orgId)
+}
+
+/** Before their rows, which know their names. One that cannot be dropped keeps its row, and the others go. */
 async function dropDatabases({ db, managed }: EmptyDeps, orgId: string): Promise<void> {
   const sources = await db.select().from(dataSources).where(eq(dataSources.orgId, orgId))
+  const each = separately()
   for (const { id, physicalName } of sources) {
-    if (physicalName !== null) await managed.remove(physicalName)
-    await db.delete(dataSources).where(and(eq(dataSources.orgId, orgId), eq(dataSources.id, id)))
+    await each.run(async () => {
+      if (physicalName !== null) await managed.remove(physicalName)
+      await db.delete(dataSources).where(and(eq(dataSources.orgId, orgId), eq(dataSources.id, id)))
+    })
   }
+  each.end()
 }
 
 /** False: it was stopped. */

@@ -13,6 +13,7 @@ import { recordAudit } from '../record-audit.ts'
 import { endingsIn } from '../record-ending.ts'
 import { waitUntil } from '../work/index.ts'
 import { endOrganization } from './end-organization.ts'
+import { readRemains } from './read-remains.ts'
 import { presentReceipt } from './receipt-rows.ts'
 
 export async function endAndRemove(
@@ -48,8 +49,8 @@ export async function endAndRemove(
     isRehearsal: false,
     beganAt: now,
     ended: Object.fromEntries([...byKind].map(([kind, { length }]) => [kind, length])),
-    // Managed databases are dropped, and with them every connection string.
-    remains: [],
+    // Managed databases are dropped later: until then a connection string that was read works.
+    remains: await readRemains(tx, orgId, null),
     whose: [...new Set([orgId, ...rows.map((row) => row.id)])],
   })
   await recordAudit(tx, clock, principal, {

@@ -45,8 +45,7 @@ export async function settleReceipts(deps: SettleDeps): Promise<void> {
 
 /** Read again: somebody may have got a connection string while their access ended. */
 async function remainsOf(tx: Transaction, row: ReceiptRow): Promise<readonly Remains[]> {
-  const isRemoved = row.whose.includes(row.orgId)
-  if (isRemoved || (row.ofKind !== 'person' && row.ofKind !== 'organization')) return []
+  if (row.ofKind !== 'person' && row.ofKind !== 'organization') return []
   return readRemains(tx, row.orgId, row.ofKind === 'person' ? row.ofId : null)
 }
 
