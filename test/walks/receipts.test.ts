@@ -20,6 +20,7 @@ import {
 import { whoAmI } from '../../src/contracts/people.ts'
 import { receiptText, type SignedReceipt } from '../../src/contracts/receipt-format.ts'
 import { endWithReceipt, listReceipts, showReceipt } from '../../src/contracts/receipts.ts'
+import { rotateConnectionString } from '../../src/cores/databases/rotate-connection-string.ts'
 import { emptyRemovedOrganizations } from '../../src/cores/receipts/index.ts'
 import { recordAudit } from '../../src/cores/record-audit.ts'
 import { sealTrail } from '../../src/cores/trail/index.ts'
@@ -174,6 +175,60 @@ describe('a person', () => {
     })
     const { members } = await ofAdmin()(listMembers, { org_id: org.id })
     expect(members).toHaveLength(3)
+  })
+})
+
+describe('a connection string that is rotated', () => {
+  const principal = () => ({
+    kind: 'user',
+    orgId: org.id,
+    userId: admin.userId,
+    userName: admin.name,
+    role: 'admin',
+    requestId: unique('req'),
+  })
+  const rotating = (rotate: (verifier: string) => Promise<void>) =>
+    rotateConnectionString({
+      db: system.ownDb,
+      clock: () => system.clock.now(),
+      dataKeys: system.system.gateway!.dataKeys,
+      managed: { rotate: (_: string, verifier: string) => rotate(verifier) },
+      connections: { release: async () => {} },
+    } as never)
+  const told = async () =>
+    (await ofAdmin()(listAudit, { org_id: org.id, action: 'database.rotated' })).audit.length
+
+  test('is told of once the server has the new one', async () => {
+    const { name } = await insertSource(system, org, { physicalName: unique('db') })
+    const failing = rotating(() => Promise.reject(new Error('is away')))
+    await expect(failing(principal() as never, { name })).rejects.toThrow('is away')
+    expect(await told()).toBe(0)
+    await rotating(async () => {})(principal() as never, { name })
+    expect(await told()).toBe(1)
+  })
+
+  test('twice at once has the same password here and at the server', async () => {
+    const { id, name } = await insertSource(system, org, { physicalName: unique('db') })
+    const [begun, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let atServer = ''
+    let isFirst = true
+    const slow = rotating(async (verifier) => {
+      if (isFirst) {
+        isFirst = false
+        begun.resolve()
+        await goOn.promise
+      }
+      atServer = verifier
+    })(principal() as never, { name })
+    await begun.promise
+    await rotating(async (verifier) => void (atServer = verifier))(principal() as never, { name })
+    goOn.resolve()
+    await slow
+    const [row] = await system.db.execute<{ verifier: string }>(
+      sql`select verifier from data_sources where id = ${id}`,
+    )
+    expect(atServer).toBe(row!.verifier)
+    expect(await told()).toBe(2)
   })
 })
 
