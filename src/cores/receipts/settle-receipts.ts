@@ -6,6 +6,7 @@ import type { Cut, Remains, SignedReceipt } from '../../contracts/receipt-format
 import { REMOTE_ANSWER_SECONDS } from '../../contracts/limits.ts'
 import type { DataKeys } from '../../trust/data-key.ts'
 import type { Clock } from '../dependencies.ts'
+import { separately } from '../separately.ts'
 import { committingLocally } from '../transaction.ts'
 import { readSigner } from '../trail/index.ts'
 import { readRemains } from './read-remains.ts'
@@ -13,34 +14,41 @@ import { totalCut, type ReceiptRow } from './receipt-rows.ts'
 
 type SettleDeps = { readonly db: Database; readonly clock: Clock; readonly dataKeys: DataKeys }
 
+/** Each by itself: one that cannot be signed holds up no other. */
 export async function settleReceipts(deps: SettleDeps): Promise<void> {
-  await committingLocally(deps.db, async (tx) => {
-    const rows = await findSettled(tx)
-    if (rows.length === 0) return
-    const signer = await readSigner(tx, deps)
-    for (const { row, cuts, finalAt } of rows) {
-      const remains = await remainsOf(tx, row)
-      const receipt: SignedReceipt = {
-        receipt: 1,
-        id: row.id,
-        org: row.orgId,
-        of: { kind: row.ofKind, id: row.ofId, name: row.ofName },
-        by: { id: row.byId, name: row.byName },
-        ...(row.isRehearsal && { rehearsal: true }),
-        began_at: new Date(row.beganAt).toISOString(),
-        final_at: new Date(finalAt).toISOString(),
-        ended: row.ended,
-        cut: totalCut(cuts),
-        processes: cuts.length,
-        remains,
-        key: signer.id,
-      }
-      const signed = JSON.stringify(receipt)
-      await tx.execute(sql`update receipts set final_at = ${receipt.final_at}::timestamptz, signed = ${signed},
-        remains = ${JSON.stringify(remains)}::text::jsonb, signature = ${signer.signReceipt(signed)} where id = ${row.id} and final_at is null`)
-      await notify(tx, 'endings', row.id)
-    }
-  })
+  const settled = await deps.db.execute<{ id: string }>(
+    sql`select id from receipts r where ${IS_SETTLED} order by id`,
+  )
+  const each = separately()
+  for (const { id } of settled) await each.run(() => committingLocally(deps.db, (tx) => settle(tx, deps, id)))
+  each.end()
+}
+
+async function settle(tx: Transaction, deps: SettleDeps, id: string): Promise<void> {
+  const settled = await lockSettled(tx, id)
+  if (!settled) return
+  const { row, cuts, finalAt } = settled
+  const signer = await readSigner(tx, deps)
+  const remains = await remainsOf(tx, row)
+  const receipt: SignedReceipt = {
+    receipt: 1,
+    id: row.id,
+    org: row.orgId,
+    of: { kind: row.ofKind, id: row.ofId, name: row.ofName },
+    by: { id: row.byId, name: row.byName },
+    ...(row.isRehearsal && { rehearsal: true }),
+    began_at: new Date(row.beganAt).toISOString(),
+    final_at: new Date(finalAt).toISOString(),
+    ended: row.ended,
+    cut: totalCut(cuts),
+    processes: cuts.length,
+    remains,
+    key: signer.id,
+  }
+  const signed = JSON.stringify(receipt)
+  await tx.execute(sql`update receipts set final_at = ${receipt.final_at}::timestamptz, signed = ${signed},
+    remains = ${JSON.stringify(remains)}::text::jsonb, signature = ${signer.signReceipt(signed)} where id = ${row.id} and final_at is null`)
+  await notify(tx, 'endings', row.id)
 }
 
 /** Read again: somebody may have got a connection string while their access ended. */
@@ -52,21 +60,25 @@ async function remainsOf(tx: Transaction, row: ReceiptRow): Promise<readonly Rem
 type Settled = { readonly row: ReceiptRow; readonly cuts: readonly Cut[]; readonly finalAt: string }
 
 /** Of a process without a database each answer has a lease: the last one ends so long after somebody knew of the ending. */
-async function findSettled(tx: Transaction): Promise<Settled[]> {
-  const rows = await tx.execute<Omit<Settled, 'row'> & Record<string, unknown>>(sql`
+const IS_SETTLED = sql`final_at is null
+  and exists (select from receipt_acknowledgements a where a.receipt_id = r.id)
+  and not exists (select from processes p where not p.is_remote and p.until > clock_timestamp() and not exists (
+    select from receipt_acknowledgements a where a.receipt_id = r.id and a.process = p.name))
+  and (is_rehearsal or not exists (select from processes p where p.is_remote and p.until
+      > (select min(at) from receipt_acknowledgements a where a.receipt_id = r.id))
+    or (select min(at) from receipt_acknowledgements a where a.receipt_id = r.id)
+      < clock_timestamp() - make_interval(secs => ${String(REMOTE_ANSWER_SECONDS)}::double precision))`
+
+/** Undefined: another process has it, or it is final. */
+async function lockSettled(tx: Transaction, id: string): Promise<Settled | undefined> {
+  const [found] = await tx.execute<Omit<Settled, 'row'> & Record<string, unknown>>(sql`
     select id, org_id as "orgId", of_kind as "ofKind", of_id as "ofId", of_name as "ofName", by_id as "byId",
       by_name as "byName", is_rehearsal as "isRehearsal", began_at::text as "beganAt", ended, whose,
       (select coalesce(json_agg(cut), '[]') from receipt_acknowledgements a where a.receipt_id = r.id) as cuts,
       -- Not before any of them has acknowledged it, nor before the last lease has lapsed.
       date_trunc('milliseconds', clock_timestamp() + interval '1 millisecond')::text as "finalAt"
-    from receipts r where final_at is null
-      and exists (select from receipt_acknowledgements a where a.receipt_id = r.id)
-      and not exists (select from processes p where not p.is_remote and p.until > clock_timestamp() and not exists (
-        select from receipt_acknowledgements a where a.receipt_id = r.id and a.process = p.name))
-      and (is_rehearsal or not exists (select from processes p where p.is_remote and p.until
-          > (select min(at) from receipt_acknowledgements a where a.receipt_id = r.id))
-        or (select min(at) from receipt_acknowledgements a where a.receipt_id = r.id)
-          < clock_timestamp() - make_interval(secs => ${String(REMOTE_ANSWER_SECONDS)}::double precision))
-    order by id for update of r skip locked`)
-  return rows.map(({ cuts, finalAt, ...row }) => ({ row: row as unknown as ReceiptRow, cuts, finalAt }))
+    from receipts r where id = ${id} and ${IS_SETTLED} for update of r skip locked`)
+  if (!found) return undefined
+  const { cuts, finalAt, ...row } = found
+  return { row: row as unknown as ReceiptRow, cuts, finalAt }
 }

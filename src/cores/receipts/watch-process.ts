@@ -80,8 +80,21 @@ export async function watchProcess(deps: Deps): Promise<ProcessWatch> {
           wake()
         })
     }
-    if (pending.length > 0 && deps.dataKeys) await settleReceipts({ ...deps, dataKeys: deps.dataKeys })
+    if (pending.length > 0 && deps.dataKeys) await settle({ ...deps, dataKeys: deps.dataKeys })
     return pending.length > 0
+  }
+
+  /** Told once, until it works again. */
+  let isTold = false
+  async function settle(by: Parameters<typeof settleReceipts>[0]): Promise<void> {
+    try {
+      await settleReceipts(by)
+      isTold = false
+    } catch (error) {
+      if (!isTold) log.warn('a receipt could not be made final yet', { error })
+      isTold = true
+      throw error
+    }
   }
 
   async function acknowledge({ id, whose, isRehearsal }: Pending): Promise<void> {
@@ -98,11 +111,14 @@ export async function watchProcess(deps: Deps): Promise<ProcessWatch> {
   let [wake, beats] = [() => {}, 0]
   async function run(): Promise<void> {
     let renewAt = answers.now() + BEAT_MS
+    let restMs = PENDING_MS
     while (!stopping.signal.aborted) {
       const told = Promise.withResolvers<void>()
       wake = told.resolve
-      const isPending = await locallyOutsideCalls(look).catch(() => true)
-      const restMs = isPending ? PENDING_MS : BEAT_MS
+      restMs = await locallyOutsideCalls(look).then(
+        (isPending) => (isPending ? PENDING_MS : BEAT_MS),
+        () => Math.min(restMs * 2, BEAT_MS),
+      )
       const rest = new AbortController()
       const over = AbortSignal.any([stopping.signal, rest.signal])
       const pause = sleep(Math.max(0, Math.min(restMs, renewAt - answers.now())), undefined, {
