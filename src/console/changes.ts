@@ -33,12 +33,9 @@ async function passOn(c: PageContext): Promise<Response> {
   const signal = AbortSignal.any([c.req.raw.signal, rotated])
   const options = optionsFor(c, token, { organization, signal })
   const body = await openStream(c.var.deps.gateway, options)(watchChanges, {})
-  const isRead = c.req.method !== 'HEAD'
-  if (!isRead) await body.cancel()
   // By the context, which knows the cookie: the token may be a new one.
-  return c.body(isRead ? body : null, 200, {
-    'content-type': EVENT_STREAM,
-    'cache-control': 'no-store',
-    'x-accel-buffering': 'no',
-  })
+  const headers = { 'content-type': EVENT_STREAM, 'cache-control': 'no-store', 'x-accel-buffering': 'no' }
+  if (c.req.method !== 'HEAD') return c.body(body, 200, headers)
+  await body.cancel()
+  return c.body(null, 200, headers)
 }
