@@ -226,6 +226,17 @@ describe('one agent', () => {
       /not been used for 30 days.*Read apps.*Approve.*1 data source: Prices/,
     )
     expect(page.text).toContain('7 calls, last')
+    // What is previewed is what the button does.
+    const previewed = await viewer.open(`/console/access?grant_id=${id}&used_within_days=35`)
+    const wider = await previewed.form('Narrow to what it used').submit()
+    expect(wider.notices[0]).toBe('Narrowed to what it used.')
+    expect((await stored(id)).scopes).toEqual(['data:read', 'maintenance:read'])
+    const both = await viewer.open(`/console/access?grant_id=${id}&scopes=data:read&sources=db_handbook`)
+    expect([both.status, both.offers('Save permissions'), both.offers('Limit data sources')]).toEqual([
+      200,
+      false,
+      false,
+    ])
     const narrowed = await page.form('Narrow to what it used').submit()
     expect([narrowed.path, narrowed.notices[0]]).toEqual([path, 'Narrowed to what it used.'])
     expect(narrowed.offers('Narrow to what it used')).toBe(false)
@@ -311,6 +322,9 @@ describe('access', () => {
     const page = await owner.open('/console/members')
     const lowered = await page.form('Show what changes', userId).with({ role: 'viewer' }).submit()
     expect(lowered.notices.join()).toContain('Will lose: 1 data source: Plans')
+    expect(lowered.notices.join()).toMatch(/\(.*@.*\): Admin then Viewer/)
+    const raised = await owner.open(`/console/access?user_id=${people.viewer.userId}&role=admin`)
+    expect([raised.status, raised.offers('Save role')]).toEqual([200, false])
     const saved = await lowered.form('Save role').submit()
     expect(saved.notices).toEqual(['Role changed to Viewer.'])
     expect((await owner.open(`/console/access?user_id=${userId}`)).row('db_plans')).toContain('No')

@@ -7,8 +7,9 @@ import { listGrants } from '../../../contracts/grants.ts'
 import { PAGE_MAX } from '../../../contracts/limits.ts'
 import { listMembers } from '../../../contracts/members.ts'
 import { listApiTokens } from '../../../contracts/tokens.ts'
+import { atLeast } from '../../../contracts/roles.ts'
 import { SCOPE_LABELS } from '../../../contracts/scopes.ts'
-import { button, card, notice } from '../../../pages/parts.ts'
+import { button, card, notice, type Content } from '../../../pages/parts.ts'
 import { badge, filterForm, filterSelect, memberOptions, pair, roleBadge, table } from '../../components.ts'
 import { createRoutes, hasRole, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { form } from '../../forms.ts'
@@ -23,6 +24,7 @@ export const accessRoutes = () => createRoutes().get('/access', showPage)
 
 type Answer = z.output<typeof showAccess.output>
 type Access = Answer['now']
+type Change = { readonly now: Access; readonly after: Access }
 type Asked = z.input<typeof showAccess.input>
 
 /** What stands against reaching something, as a person would say it. */
@@ -38,10 +40,11 @@ const BARRIERS: Record<AccessBarrier, string> = {
 async function showPage(c: PageContext) {
   const asked = askedIn(c)
   const answer = asked && (await sessionOf(c).call(showAccess, asked))
+  const subjects = await subjectsFor(c)
   return page(c, {
     title: 'Access',
     lead: `Which data sources, rows, apps and tools somebody reaches in ${organizationOf(c).name}, and why.`,
-    body: html`${await chooser(c, asked)} ${answer && result(c, asked, answer)}`,
+    body: html`${chooser(c, asked, subjects)} ${asked && answer && result(c, asked, answer, subjects)}`,
   })
 }
 
@@ -66,7 +69,8 @@ function askedIn(c: PageContext): Asked | undefined {
   } as Asked
 }
 
-async function chooser(c: PageContext, asked: Asked | undefined) {
+/** Whom one may ask about. */
+async function subjectsFor(c: PageContext) {
   const session = sessionOf(c)
   const isAdmin = hasRole(session, 'admin')
   const all = isAdmin ? 'true' : 'false'
@@ -82,19 +86,24 @@ async function chooser(c: PageContext, asked: Asked | undefined) {
     label: `${clientLabel(clientOf(grant))} · ${grant.user.name}`,
   }))
   const ofTokens = tokens.tokens.map((token) => ({ value: token.id, label: token.name }))
-  return html`<div class="card">${filterForm(
+  return { people, agents, ofTokens }
+}
+
+type Subjects = Awaited<ReturnType<typeof subjectsFor>>
+
+const chooser = (c: PageContext, asked: Asked | undefined, { people, agents, ofTokens }: Subjects) =>
+  html`<div class="card">${filterForm(
     c,
     'Whose access',
     html`${filterSelect({ name: 'user_id', label: 'Member', value: asked?.user_id, all: 'None', options: people })}
       ${filterSelect({ name: 'grant_id', label: 'Agent', value: asked?.grant_id, all: 'None', options: agents })}
       ${filterSelect({ name: 'token_id', label: 'API token', value: asked?.token_id, all: 'None', options: ofTokens })}`,
   )}</div>`
-}
 
-const result = (c: PageContext, asked: Asked | undefined, { now, after, loses }: Answer) =>
-  html`${asked && loses && lossNotice(c, asked, loses)} ${summaryCard(now, after)} ${sourcesCard(now, after)} ${now.tools.length > 0 && toolsCard(now, after)}`
+const result = (c: PageContext, asked: Asked, { now, after, loses }: Answer, subjects: Subjects) =>
+  html`${after && loses && lossNotice(loses, saveForm(c, asked, { now, after }, subjects))} ${summaryCard(now, after)} ${sourcesCard(now, after)} ${now.tools.length > 0 && toolsCard(now, after)}`
 
-function lossNotice(c: PageContext, asked: Asked, loses: NonNullable<Answer['loses']>) {
+function lossNotice(loses: NonNullable<Answer['loses']>, save: Content) {
   const lines = [
     loses.sources.length > 0 && `${plural(loses.sources.length, 'data source')}: ${loses.sources.join(', ')}`,
     loses.rows.length > 0 && `rows of ${loses.rows.join(', ')}`,
@@ -105,29 +114,34 @@ function lossNotice(c: PageContext, asked: Asked, loses: NonNullable<Answer['los
     'info',
     html`<p><strong>${lines.length === 0 ? 'Nothing would be lost.' : 'Will lose:'}</strong></p>
       ${lines.length > 0 && html`<ul class="plain">${lines.map((line) => html`<li>${line}</li>`)}</ul>`}
-      ${saveForm(c, asked)}`,
+      ${save}`,
   )
 }
 
-/** The very form that was to be saved, with what it had. */
-function saveForm(c: PageContext, { user_id, grant_id, role, scopes, sources, used_within_days }: Asked) {
+/** The very form that was to be saved, with what it had: whoever follows somebody's link sees all that the button does. */
+function saveForm(c: PageContext, asked: Asked, { now, after }: Change, { people }: Subjects): Content {
+  const { user_id, grant_id, role, scopes, sources, used_within_days } = asked
   const hidden = (name: string, values: readonly string[]) =>
     values.map((value) => html`<input type="hidden" name="${name}" value="${value}" />`)
-  if (user_id !== undefined && role !== undefined)
-    return form(
-      c,
-      `/console/members/${user_id}/role`,
-      html`${hidden('role', [role])}${button('Save role')}`,
-      '',
-    )
-  if (grant_id === undefined) return null
+  if (user_id !== undefined && role !== undefined) {
+    const person = people.find(({ value }) => value === user_id)?.label
+    // What a higher role gives is not said here.
+    if (person === undefined || atLeast(after.role, now.role)) return null
+    const change = html`<p>${person}: ${roleBadge(now.role)} then ${roleBadge(after.role)}</p>`
+    const fields = html`${hidden('role', [role])}${change}${button('Save role')}`
+    return form(c, `/console/members/${user_id}/role`, fields, '')
+  }
+  // Each is saved by itself.
+  const changes = [scopes, sources, used_within_days].filter((one) => one !== undefined)
+  if (grant_id === undefined || changes.length !== 1) return null
   const path = agentPath(grant_id)
-  if (used_within_days !== undefined)
-    return form(c, `${path}/narrow-to-used`, html`${button('Narrow to what it used')}`, '')
+  if (used_within_days !== undefined) {
+    const days = html`${hidden('used_within_days', [String(used_within_days)])}<p>Used within ${plural(used_within_days, 'day')}.</p>`
+    return form(c, `${path}/narrow-to-used`, html`${days}${button('Narrow to what it used')}`, '')
+  }
   if (scopes !== undefined)
     return form(c, `${path}/narrow`, html`${hidden('scopes', scopes)}${button('Save permissions')}`, '')
-  if (sources === undefined) return null
-  const fields = html`${hidden('which', ['chosen'])}${hidden('sources', sources)}${button('Limit data sources')}`
+  const fields = html`${hidden('which', ['chosen'])}${hidden('sources', sources ?? [])}${button('Limit data sources')}`
   return form(c, `${path}/sources`, fields, '')
 }
 

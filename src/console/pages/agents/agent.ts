@@ -177,10 +177,13 @@ function preview(c: PageContext) {
   return c.redirect(`${ACCESS_PATH}?${query.toString()}`, 303)
 }
 
-const narrowToUsed = (c: PageContext) =>
-  actAndReturn(c, backOf(c), 'Narrowed to what it used.', () =>
-    sessionOf(c).call(narrowGrant, { grant_id: idOf(c), used_within_days: UNUSED_DAYS }),
+function narrowToUsed(c: PageContext) {
+  // As previewed; the page of the agent names no days.
+  const used_within_days = Number(text(c.get('form'), 'used_within_days') || UNUSED_DAYS)
+  return actAndReturn(c, backOf(c), 'Narrowed to what it used.', () =>
+    sessionOf(c).call(narrowGrant, { grant_id: idOf(c), used_within_days }),
   )
+}
 
 async function limitSources(c: PageContext) {
   const [which, left] = [text(c.get('form'), 'which'), texts(c.get('form'), 'sources')]
