@@ -7,7 +7,7 @@ import { and, asc, eq, inArray } from '../../../db/drizzle.ts'
 import { apiTokens, apps, dataSources, platformAccessGrants } from '../../../db/schema.ts'
 import type { AccessBarrier } from '../../contracts/access-reasons.ts'
 import { queryDataSource } from '../../contracts/data-sources.ts'
-import { notFound, ServiceError } from '../../contracts/errors.ts'
+import { notFound, ServiceError, type ErrorCode } from '../../contracts/errors.ts'
 import { listAppMaintenance } from '../../contracts/maintenance.ts'
 import { hasRoleFor, MCP_TOOL_NAMES, MCP_TOOLS, missingScopes } from '../../contracts/mcp-tools.ts'
 import { isOpenTo } from '../../contracts/operation.ts'
@@ -26,7 +26,7 @@ import {
 } from '../grants/index.ts'
 import { findTokenRights } from '../identity/index.ts'
 import type { MemberPrincipal } from '../principal.ts'
-import { barriersOf, rowAccessOf } from '../search/index.ts'
+import { barriersOf, namesOf, rowAccessOf } from '../search/index.ts'
 import { read, type InputOf, type OutputOf, type Verb } from '../verb.ts'
 
 type Access = OutputOf<'showAccess'>['now']
@@ -212,10 +212,13 @@ async function reachedSources(
     .where(and(eq(dataSources.orgId, principal.orgId), inArray(dataSources.id, ids)))
     .orderBy(asc(dataSources.name))
   const scope: AccessBarrier[] = isOpenTo(principal.scopes, queryDataSource) ? [] : ['scope']
+  // The same for all sources.
+  let names: ReturnType<typeof namesOf> | undefined
+  const readNames = () => (names ??= namesOf(deps, principal))
   return Promise.all(
     rows.map(async (row) => {
       const why = [...scope, ...barriersOf(principal, row)]
-      const access = await rowAccessOf(deps, principal, row)
+      const access = await rowAccessOf(deps, principal, row, readNames)
       return {
         id: row.id,
         source_id: sourceIdOf(row.name),
@@ -239,11 +242,14 @@ async function reachedApps({ db, directory }: Deps, principal: MemberPrincipal):
   return { reached: why.length === 0, why, count: rows.length, readable }
 }
 
+const NO_READER: readonly ErrorCode[] = ['FORBIDDEN', 'NOT_FOUND']
+
 const isReader = (directory: Directory, db: Handle, principal: MemberPrincipal, alias: string) =>
   requireSourceReader(directory, db, principal, alias).then(
     () => true,
     (error: unknown) => {
-      if (error instanceof ServiceError && error.code === 'FORBIDDEN') return false
+      // It may have been removed meanwhile.
+      if (error instanceof ServiceError && NO_READER.includes(error.code)) return false
       throw error
     },
   )

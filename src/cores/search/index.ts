@@ -1,7 +1,7 @@
 /** What the search core exports. */
 export { type SearchDeps } from './search-entries.ts'
 export { barriersOf, listGrantableSources } from './askable-sources.ts'
-export { rowAccessOf } from './row-access.ts'
+export { namesOf, rowAccessOf } from './row-access.ts'
 export type { EmbeddingModels } from './embedding-models.ts'
 export { setDataSourceExposure } from './set-data-source-exposure.ts'
 export { setDataSourceState } from './set-data-source-state.ts'
