@@ -346,6 +346,7 @@ if (stream && window.EventSource && window.BroadcastChannel) {
   const tabs = new BroadcastChannel(stream)
   let isDue = false
   let isAsking = false
+  let hasMissed = false
   let end
   // Nothing is taken away from whoever is about to use it.
   const isInUse = (part) =>
@@ -355,7 +356,7 @@ if (stream && window.EventSource && window.BroadcastChannel) {
     ) ||
     (!getSelection().isCollapsed && getSelection().containsNode(part, true))
   async function update() {
-    if (isAsking || document.hidden) return
+    if (!isDue || isAsking || document.hidden) return
     isDue = false
     isAsking = true
     const begun = Date.now()
@@ -375,37 +376,50 @@ if (stream && window.EventSource && window.BroadcastChannel) {
     setTimeout(
       () => {
         isAsking = false
-        if (isDue) void update()
+        void update()
       },
       2000 + 50 * (Date.now() - begun),
     )
   }
-  function changed(lists) {
+  function changed(lists, mostMs = 5000) {
     const isShown = ({ dataset }) => !lists || dataset.changes.split(' ').some((one) => lists.includes(one))
     if (![...known.keys()].some(isShown)) return
     isDue = true
-    void update()
+    // Others are told at the same moment: their pages do not all ask at once.
+    setTimeout(update, Math.random() * mostMs)
   }
   function listen() {
     const source = new EventSource(stream)
-    let isAgain = false
-    source.addEventListener('message', ({ data }) => {
+    const tell = (data) => {
       tabs.postMessage(data)
-      changed(data.split(' '))
-    })
+      changed(data?.split(' '))
+    }
+    source.addEventListener('message', ({ data }) => tell(data))
     // What happened in between nobody tells.
     source.addEventListener('open', () => {
-      if (isAgain) changed()
-      isAgain = true
+      if (hasMissed) tell()
+      hasMissed = false
     })
     return new Promise((resolve) => {
       end = () => {
         source.close()
         resolve()
       }
+      // At any answer but a stream the browser gives up. Another tab may then try, and this one later; not without rights.
+      source.addEventListener('error', () => {
+        hasMissed = true
+        if (source.readyState !== EventSource.CLOSED) return
+        resolve()
+        const again = setTimeout(connect, 45_000 + Math.random() * 30_000)
+        end = () => clearTimeout(again)
+        fetch(stream, { method: 'HEAD' }).then(
+          ({ status }) => status === 403 && clearTimeout(again),
+          () => {},
+        )
+      })
     })
   }
-  tabs.addEventListener('message', ({ data }) => changed(data.split(' ')))
+  tabs.addEventListener('message', ({ data }) => changed(data?.split(' ')))
   function connect() {
     const asked = new AbortController()
     end = () => asked.abort()
@@ -417,7 +431,7 @@ if (stream && window.EventSource && window.BroadcastChannel) {
     end?.()
     if (document.hidden) return
     connect()
-    changed()
+    changed(undefined, 0)
   })
   if (!document.hidden) connect()
 }
