@@ -219,6 +219,10 @@ const lines = (all) =>
   )
 
 const DIFF_LINES = { '+': 'added', '-': 'removed', '@': 'place', ' ': 'same', '\\': 'place' }
+/** Where a file is after the change; one that is removed, before it. */
+const NAMED = /^(?:--- a\/|\+\+\+ b\/|rename to )(.+?)\t?$/
+const WITHOUT_LINES =
+  /^(?:old mode|new mode|new file mode|deleted file mode|rename from|rename to|Binary files|GIT binary patch)/
 const SIGNS = { added: '+', removed: '−' }
 function diff({ diff: text, note: why, next_cursor }) {
   if (typeof text !== 'string') return section('Changes', note(written(why ?? 'Not shown.')))
@@ -228,10 +232,13 @@ function diff({ diff: text, note: why, next_cursor }) {
   if (isInHunk) files.push({ path: undefined, rows: [] })
   for (const line of text.split('\n')) {
     if (line.startsWith('diff --git ')) {
-      files.push({ path: line.slice(line.lastIndexOf(' b/') + 3), rows: [] })
+      // Both names are the same, or lines that follow say them.
+      files.push({ path: line.slice(-((line.length - 'diff --git '.length - 1) / 2 - 2)), rows: [] })
       isInHunk = false
     } else if (line.startsWith('@@ ')) isInHunk = true
-    const look = isInHunk ? DIFF_LINES[line[0]] : undefined
+    const named = isInHunk ? null : NAMED.exec(line)
+    if (named) files.at(-1).path = named[1]
+    const look = isInHunk ? DIFF_LINES[line[0]] : WITHOUT_LINES.test(line) ? 'place' : undefined
     if (look === undefined) continue
     const shown = look === 'place' ? line : line.slice(1)
     files
