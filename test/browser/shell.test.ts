@@ -1,6 +1,6 @@
 /** What every page of the console has around it, in a real browser: search, dialogs, rows, times, copying. */
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { findChromium } from '../find-chromium.ts'
 import { axeFindings, openBrowser } from '../support/browser.ts'
 import { createApiToken, listApiTokens } from '../../src/contracts/tokens.ts'
@@ -119,6 +119,37 @@ describe.skipIf(findChromium() === undefined)('the shell in a browser', { timeou
       expect(state).toBe(2)
       await page.context().close()
     })
+
+    test.each([
+      [503, ['GET', 'HEAD', 'GET']],
+      [429, ['GET', 'HEAD', 'GET']],
+      [403, ['GET', 'HEAD']],
+    ])(
+      'a page whose stream is refused with %i lets other tabs try, and asks: %j',
+      async (status, expected) => {
+        const context = await served.contextOf(browser, served.people.owner)
+        const page = await context.newPage()
+        // A minute of the page, which nobody waits for.
+        await page.clock.install()
+        const asked: string[] = []
+        await page.route('**/console/changes?*', async (route) => {
+          asked.push(route.request().method())
+          await route.fulfill({ status })
+        })
+        const looked = page.waitForResponse((one) => one.request().method() === 'HEAD', {
+          timeout: 20_000,
+        })
+        await page.goto(`${base}/console/inbox`)
+        await looked
+        const held = () => page.evaluate(async () => (await navigator.locks.query()).held?.length)
+        expect([asked, await held()]).toEqual([['GET', 'HEAD'], 0])
+        await page.clock.fastForward(80_000)
+        await vi.waitUntil(() => asked.length >= expected.length, { timeout: 10_000 })
+        expect(await held()).toBe(0)
+        expect(asked.slice(0, 3)).toEqual(expected)
+        await context.close()
+      },
+    )
 
     test('without scripts there is none', async () => {
       const context = await served.contextOf(browser, served.people.owner, { javaScriptEnabled: false })
