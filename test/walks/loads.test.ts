@@ -735,6 +735,24 @@ L1,Lamp,"[1,1,0] glows",12,true
     )
   })
 
+  test('keeps the vectors of JSON, which the table writes in another way than the file', async () => {
+    const name = table()
+    const file = '{"id":"a","said":[{"v":"[1,0,0]","a":1}]}\n'
+    const plan = { table: name, id_column: 'id', title_column: 'id', embed_columns: ['said'] }
+    const again = async (mode: object) => {
+      const { counting, texts } = countTexts()
+      const { id } = await startFile(org.owner.call, 'shop', file, { ...PLAN, ...plan, ...mode }, 'ndjson')
+      while (await takeLoadStep(counting, never));
+      const { state } = await org.owner.call(showLoad, { load_id: id })
+      return [state, texts()]
+    }
+    expect(await again({})).toEqual(['succeeded', 1])
+    const types = await rowsIn(org, 'shop', `select pg_typeof(said)::text as type from ${name}`)
+    expect(types).toEqual([{ type: 'jsonb' }])
+    expect(await again({ replace: true })).toEqual(['succeeded', 0])
+    expect(await again({ upsert: true })).toEqual(['succeeded', 0])
+  })
+
   test('what is appended can be undone, and a replaced table that was not there is new', async () => {
     const name = table()
     const made = await reload(CSV, { table: name, replace: true })

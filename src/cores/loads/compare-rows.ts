@@ -31,6 +31,18 @@ export const embeddedText = (plan: StoredPlan): string => cut(wholeText(plan))
 export const wholeText = ({ embed }: StoredPlan): string =>
   textOf(embed.map((at) => `nullif(r.cells ->> ${at}, '')`))
 
+/** As the table says it again: JSON has other blanks and another order there. */
+const storedText = ({ embed, columns }: StoredPlan): string =>
+  cut(
+    textOf(
+      embed.map((at) =>
+        columns[at]!.type === 'jsonb'
+          ? `(${valueOf({ columns }, at)})::text`
+          : `nullif(r.cells ->> ${at}, '')`,
+      ),
+    ),
+  )
+
 const textOf = (values: readonly string[]): string => `concat_ws(E'\\n', ${values.join(', ')})`
 const cut = (text: string): string => `left(${text}, ${QUESTION_MAX_CHARACTERS})`
 
@@ -91,9 +103,9 @@ export async function reuseVectors(
   const [table, key] = [finalTable(plan.table), quoteIdentifier(idColumn(plan))]
   // By the id where few rows of a large table change; by the text where all are read, as numbers of rows move.
   const known = plan.upsert
-    ? `join ${table} t on t.${key} = ${keyOf(plan)} and ${text} = ${embeddedText(plan)}`
+    ? `join ${table} t on t.${key} = ${keyOf(plan)} and ${text} = ${storedText(plan)}`
     : `join (select distinct on (text) text, embedding from (select ${text} as text, t.embedding from ${table} t
-        where t.embedding is not null) texts order by text) t on t.text = ${embeddedText(plan)}`
+        where t.embedding is not null) texts order by text) t on t.text = ${storedText(plan)}`
   await queries.query(`${insertInto(load, plan)}, t.embedding from ${rowsTable(load.id)} r ${known}
     where t.embedding is not null on conflict (${key}) do nothing`)
 }
