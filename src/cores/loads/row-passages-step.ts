@@ -11,8 +11,9 @@ import { idColumn } from './search-entry.ts'
 import { literal, rowsTable, stagedPassages } from './staging.ts'
 import type { StepContext } from './step.ts'
 
-/** A row has at most some hundred kilobytes. */
-const ROWS_AT_ONCE = 16
+/** What is divided in one step; the row that goes beyond it is still one of them. */
+const CHARACTERS_AT_ONCE = 300_000
+const ROWS_AT_ONCE = 256
 const PASSAGES_AT_ONCE = 500
 
 export const rowPassagesStep = (context: StepContext, load: LoadRow): Promise<Partial<LoadRow>> =>
@@ -23,8 +24,11 @@ type LongRow = { readonly n: string; readonly title: string | null; readonly tex
 async function divideRows({ deps, queries, plan }: StepContext, load: LoadRow): Promise<Partial<LoadRow>> {
   const title = plan.title === null ? 'null' : `r.cells ->> ${plan.title}`
   const found = await queries.query<LongRow>(
-    `select r.n::text as n, ${title} as title, ${wholeText(plan)} as text from ${rowsTable(load.id)} r
-      where r.n > $1::bigint and ${mayBeLong(plan)} order by r.n limit ${ROWS_AT_ONCE}`,
+    `select n::text as n, title, text from (
+        select long.*, sum(char_length(text)) over (order by n) - char_length(text) as before from (
+          select r.n, ${title} as title, ${wholeText(plan)} as text from ${rowsTable(load.id)} r
+          where r.n > $1::bigint and ${mayBeLong(plan)} order by r.n limit ${ROWS_AT_ONCE}) long) counted
+      where before < ${CHARACTERS_AT_ONCE} order by counted.n`,
     [String(plan.passages!.upTo)],
   )
   const last = found.at(-1)
