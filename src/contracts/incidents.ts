@@ -78,6 +78,7 @@ export const showIncident = reading({
     title: z.string(),
     state: z.enum(INCIDENT_STATES),
     log: IncidentLog.nullable().describe(`null: it is in no log that is kept; ${hidden}`),
+    log_timed_out: z.boolean().describe('Its lines could not be counted in time; `log` is null then.'),
     finding: Finding.nullable(),
     proposal: IncidentProposal.nullable().describe('The newest about its finding.'),
     deployments: z.object({

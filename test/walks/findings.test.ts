@@ -1,6 +1,8 @@
 /** What the maintenance agent finds night after night: once each, and quiet where somebody denied it. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Call } from '../../src/client/http-client.ts'
+import { and, eq } from '../../db/drizzle.ts'
+import { checks, findings } from '../../db/schema.ts'
 import { ToolRefused, type ToolInput } from '../../src/contracts/agent-tools.ts'
 import {
   showAppMaintenance,
@@ -448,6 +450,15 @@ test('an incident is one from its first line to the deployment of its fix, which
   expect(found.proposal!.diff).toContain('price ?? 0')
   expect(await show(finding_id, admin)).toEqual(found)
   expect(await show(check.id, admin)).toEqual(found)
+  // What fails now is open, whatever became of its finding.
+  const isCheck = and(eq(checks.orgId, org.id), eq(checks.id, check.id))
+  const isFinding = and(eq(findings.orgId, org.id), eq(findings.id, finding_id))
+  await system.db.update(findings).set({ state: 'resolved' }).where(isFinding)
+  expect(await show(check.id, admin)).toMatchObject({ state: 'resolved', log_timed_out: false })
+  await system.db.update(checks).set({ state: 'fail' }).where(isCheck)
+  expect(await show(check.id, admin)).toMatchObject({ state: 'open' })
+  await system.db.update(checks).set({ state: 'pass' }).where(isCheck)
+  await system.db.update(findings).set({ state: 'proposed' }).where(isFinding)
   // Whoever started the run may not approve what came of it.
   expect(await show(finding_id)).toMatchObject({ proposal: { decision: { can: { approve: false } } } })
 

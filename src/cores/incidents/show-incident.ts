@@ -11,6 +11,7 @@ import { presentFinding } from '../findings/index.ts'
 import { readError, type ReadDeps } from '../logs/index.ts'
 import { readAgent, type Run } from '../maintenance/index.ts'
 import { presentProposalAbout, viewProposals } from '../proposals/index.ts'
+import { codeOf } from '../transaction.ts'
 import { read, type Verb } from '../verb.ts'
 import { checksFor, findTrouble, type ErrorLines, type Trouble } from './find-trouble.ts'
 import { firstLineOf, suggestCheck } from './suggest-check.ts'
@@ -27,9 +28,18 @@ export const showIncident: Verb<'showIncident', ChecksDeps & Pick<ReadDeps, 'log
     const seen = { readsLog, seesFindings: viewing !== undefined }
     const trouble = await findTrouble(db, app, incident_id, seen)
     const reader = { db, logReads, signal: member.signal, userId: member.userId }
-    const log = (trouble.error && (await readError(reader, app, trouble.error, now))) ?? null
+    const isOfLog = trouble.finding === undefined && trouble.check === undefined
+    const read = trouble.error
+      ? await readError(reader, app, trouble.error, now).catch((error: unknown) => {
+          // The rest is known without it.
+          if (isOfLog || !isTooSlow(error)) throw error
+          return 'too slow' as const
+        })
+      : undefined
+    const isTimedOut = read === 'too slow'
+    const log = isTimedOut ? null : (read ?? null)
     // A group of which no line is kept any more, or that was never there.
-    if (log === null && trouble.finding === undefined && trouble.check === undefined) throw notFound()
+    if (log === null && isOfLog) throw notFound()
 
     const finding =
       trouble.finding && viewing ? presentFinding(trouble.finding, app, viewing.readsSource) : null
@@ -50,8 +60,9 @@ export const showIncident: Verb<'showIncident', ChecksDeps & Pick<ReadDeps, 'log
       id: finding?.id ?? log?.group_id ?? incident_id,
       app: alias,
       title: titleOf(log, finding, trouble.check),
-      state: stateOf(trouble, log),
+      state: stateOf(trouble, log !== null || isTimedOut),
       log,
+      log_timed_out: isTimedOut,
       finding,
       proposal,
       deployments,
@@ -83,6 +94,9 @@ const unlessOff = <T>(viewing: Promise<T>): Promise<T | undefined> =>
     if (error instanceof ServiceError && error.code === 'MAINTENANCE_AGENT_NOT_FOUND') return undefined
     throw error
   })
+
+/** Of a log with too many lines, or behind too many who read it. */
+const isTooSlow = (error: unknown): boolean => ['57014', 'TIMEOUT'].includes(codeOf(error))
 
 /** When the first part of it was seen. */
 function beginningOf({ finding, check }: Trouble, log: ErrorLines | null): Date | null {
@@ -132,7 +146,9 @@ function titleOf(
 
 const FINDING_STATE = { open: 'open', proposed: 'open', quiet: 'quiet', resolved: 'resolved' } as const
 
-function stateOf({ finding, check }: Trouble, log: ErrorLines | null): IncidentState {
+/** What fails now is not over, whatever became of its finding. */
+function stateOf({ finding, check }: Trouble, mayBeInLog: boolean): IncidentState {
+  if (check?.state === 'fail') return 'open'
   if (finding) return FINDING_STATE[finding.state]
-  return check?.state === 'pass' && log === null ? 'resolved' : 'open'
+  return check?.state === 'pass' && !mayBeInLog ? 'resolved' : 'open'
 }

@@ -59,7 +59,9 @@ async function showOne(c: PageContext) {
     body: html`${nextSteps(c, app, one)}
       <div class="review">
         <div class="review-main">
-          ${one.log !== null && incidentLog(app, one.log, c.var.deps.clock())} ${findingCard(one)} ${proposalPart(app, one)}
+          ${one.log !== null && incidentLog(app, one.log, c.var.deps.clock())}
+          ${one.log_timed_out && html`<p class="note">The log has too many lines to count them here now. Try again later.</p>`}
+          ${findingCard(one)} ${proposalPart(app, one)}
         </div>
         <div class="review-side">${storyCard(one)} ${checksCard(one)} ${deploymentsCard(one)}</div>
       </div>`,
