@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { mergeNearest, passagesFor } from './row-passages.ts'
+import type { Queries } from '../databases/index.ts'
+import { mergeNearest, passagesFor, withNearestPassage } from './row-passages.ts'
 import type { TableSearch } from './table-search.ts'
 
 const row = (id: string, distance: number) => ({ c0: id, distance })
@@ -53,4 +54,28 @@ test('passages count for what they were made of: the same key, model and vector'
   ]) {
     expect(found(change)).toBe(undefined)
   }
+})
+
+test('hits go without their passage where it takes too long, and only there', async () => {
+  const passages = { key: 'id', keyType: 'text', model: 'm', dimensions: 3, rows: 1, operators: [] }
+  const search = {
+    entry: {
+      table: 't',
+      columns: ['embedding'],
+      model: 'm',
+      dimensions: 3,
+      content_columns: 'id,title',
+      distance_metric: 'cosine',
+    },
+    tableInfo: { passages, columns: new Map() },
+    vector: [1, 0, 0],
+    filters: [],
+    access: 'all',
+    limit: 3,
+  } as unknown as TableSearch
+  const hits = [{ id: 'a', title: null, metadata: {} }]
+  const failing = (code: string) =>
+    ({ query: () => Promise.reject(Object.assign(new Error(), { code })) }) as unknown as Queries
+  expect(await withNearestPassage(failing('57014'), search, hits)).toBe(hits)
+  await expect(withNearestPassage(failing('42P01'), search, hits)).rejects.toMatchObject({ code: '42P01' })
 })

@@ -10,6 +10,7 @@ import type { Queries } from '../databases/index.ts'
 import type { Condition } from './filter-columns.ts'
 import { unusedColumnName } from './full-text.ts'
 import { parseColumnList, parseTableName, passagesTable, quoteTable, vectorLiteral } from './quote.ts'
+import { databaseFailureOf } from './database-failure.ts'
 import { checkRows, type RowPassages } from './read-rows.ts'
 import { distanceOf, filterConditions, type TableSearch, type VectorSearch } from './table-search.ts'
 
@@ -67,8 +68,19 @@ export const distanceOfFound = (search: VectorSearch, own: string): string =>
 /** More than any has that a load has made. */
 const PASSAGE_CHARACTERS = 4_000
 
-/** With the text of the passage that is nearest, where it still stands in what a hit shows of the row. */
-export async function withNearestPassage(
+/** With the text of the passage that is nearest. Hits are worth more than that: where it takes too long they go without. */
+export const withNearestPassage = (
+  queries: Queries,
+  search: TableSearch,
+  hits: readonly Hit[],
+): Promise<readonly Hit[]> =>
+  addNearestPassage(queries, search, hits).catch((error: unknown) => {
+    if (databaseFailureOf(error)?.kind !== 'too_slow') throw error
+    return hits
+  })
+
+/** Where it still stands in what a hit shows of the row. */
+async function addNearestPassage(
   queries: Queries,
   search: TableSearch,
   hits: readonly Hit[],
