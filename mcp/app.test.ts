@@ -56,7 +56,7 @@ describe.each(ERAS)('a client %s', (era) => {
     const response = await new Promise<Response>((resolve, reject) => {
       answers.open({ reset, hasBegun: () => false, hasCredential: true }, (answer) => {
         opened = answer
-        callWhoAmI(system, '/platform', era, { token }).then(resolve, reject)
+        void Promise.resolve(callWhoAmI(system, '/platform', era, { token })).then(resolve, reject)
       })
     })
     expect([response.status, opened.isOver(), reset.mock.calls.length]).toEqual([200, false, 0])
