@@ -30,6 +30,7 @@ import { readEvents } from '../../src/cores/trail/stream-trail.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
 import { trailVerifier, type TrailReport } from '../../src/cli/trail/verify-trail.ts'
 import { dataKeys } from '../../src/trust/data-key.ts'
+import { createOpenAnswers } from '../../src/trust/open-answers.ts'
 import { openConsole } from '../support/console.ts'
 import { newDatabase, type TestDatabase } from '../support/database.ts'
 import { makeMember, makeOrganization } from '../support/make.ts'
@@ -254,7 +255,8 @@ describe('through the API', () => {
       }
       return { kind: 'sent' }
     }
-    const sending = { ...deps, channels: { webhook: slow } }
+    const answers = createOpenAnswers()
+    const sending = { ...deps, channels: { webhook: slow }, answers }
     // Until one of the slow organization waits for its receiver; then all the others are sent.
     const first: Promise<boolean>[] = []
     while (!asked.includes(org.id)) {
@@ -264,8 +266,13 @@ describe('through the API', () => {
     while (await sendTrail(sending));
     expect(asked.filter((id) => id === org.id)).toHaveLength(1)
     expect(asked).toContain(other.id)
+    // A receipt waits for what is on its way, and not for that of others.
+    let isOver = false
+    const over = answers.end([org.id]).then(() => (isOver = true))
+    await answers.end([other.id])
+    expect(isOver).toBe(false)
     answer()
-    await Promise.all(first)
+    await Promise.all([...first, over])
 
     await act(deps, org.id)
     await act(deps, other.id)

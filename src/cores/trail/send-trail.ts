@@ -5,6 +5,7 @@
 import { and, asc, eq, lte, sql } from '../../../db/drizzle.ts'
 import { trailStreams } from '../../../db/schema.ts'
 import type { DataKeys } from '../../trust/data-key.ts'
+import type { OpenAnswers } from '../../trust/open-answers.ts'
 import type { Storage } from '../dependencies.ts'
 import { signWebhook, type ChannelPorts, type Outcome } from '../notifications/index.ts'
 import { leased } from '../work/index.ts'
@@ -15,6 +16,7 @@ import { openTarget, type TrailStreamRow } from './trail-stream-rows.ts'
 export type SendTrailDeps = Storage & {
   readonly dataKeys: DataKeys
   readonly channels: Pick<ChannelPorts, 'webhook'>
+  readonly answers?: Pick<OpenAnswers, 'during'>
 }
 
 /** Longer than a request may take. */
@@ -36,6 +38,13 @@ const CANDIDATES = 20
 export async function sendTrail(deps: SendTrailDeps): Promise<boolean> {
   const stream = await claimStream(deps)
   if (!stream) return false
+  const sending = () => sendPage(deps, stream)
+  // The receipt of an organization waits for what is on its way.
+  await (deps.answers ? deps.answers.during([stream.orgId], sending) : sending())
+  return true
+}
+
+async function sendPage(deps: SendTrailDeps, stream: TrailStreamRow): Promise<void> {
   const { db, clock } = deps
   const after = { epoch: stream.afterEpoch, row: stream.afterRow }
   const isHeld = lease.isHeld(stream)
@@ -49,14 +58,14 @@ export async function sendTrail(deps: SendTrailDeps): Promise<boolean> {
   } catch {
     // Such as an address that was sealed with another DATA_KEY: the other streams go on.
     await lease.release(db, isHeld, failed(stream, now, { problem: 'cannot be prepared' }))
-    return true
+    return
   }
   if (!outcome) {
     const { epoch: afterEpoch, row: afterRow } = page.next
     // Where retention has deleted rows, it goes on behind them at once.
     const restMs = afterRow === stream.afterRow ? REST_MS : 0
     await lease.release(db, isHeld, { afterEpoch, afterRow, nextAt: new Date(now.getTime() + restMs) })
-    return true
+    return
   }
   if (outcome.kind === 'sent') {
     // At once for the next page, behind the other streams that are due.
@@ -73,7 +82,6 @@ export async function sendTrail(deps: SendTrailDeps): Promise<boolean> {
     const askedMs = outcome.kind === 'refused' ? (outcome.retryAfterSeconds ?? 0) * 1000 : 0
     await lease.release(db, isHeld, failed(stream, now, { problem, askedMs }))
   }
-  return true
 }
 
 function failed(
