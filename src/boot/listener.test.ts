@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import {
   ask,
   say,
@@ -281,6 +281,36 @@ test('a client that hangs up before it is heard does no harm', async () => {
   }
   await sleep(50)
   expect(await ask(port)).toMatchObject({ status: 200 })
+})
+
+test('calls of processes without a database are noted once together, and one that has gone meanwhile is not begun', async () => {
+  const noted = Promise.withResolvers<void>()
+  const began: string[] = []
+  let notes = 0
+  const { port } = await startListeningSystem({
+    noteRemote() {
+      notes++
+      return noted.promise
+    },
+    services: {
+      'api-gateway': async ({ url }) => {
+        began.push(new URL(url).pathname)
+        return new Response('whole')
+      },
+    },
+  })
+  const headers = { 'x-svc-remote': '1' }
+  const gone = connect(port, '127.0.0.1')
+  gone.write(`GET /api/gone HTTP/1.1\r\nHost: localhost:${port}\r\nx-svc-remote: 1\r\n\r\n`)
+  await vi.waitUntil(() => notes > 0)
+  gone.resetAndDestroy()
+  const stays = ask(port, { path: '/api/stays', headers })
+  // Later than both, so both are known by then.
+  expect(await ask(port, { path: '/api/other' })).toMatchObject({ status: 200 })
+  expect(notes).toBe(1)
+  noted.resolve()
+  expect(await stays).toMatchObject({ status: 200, body: 'whole' })
+  expect(began).toEqual(['/api/other', '/api/stays'])
 })
 
 // The end

@@ -48,6 +48,9 @@ export async function listen(system: System): Promise<Listening> {
   const ready = shared(system.readiness)
   const readiness: Readiness = async () =>
     stopping ? { ready: false, because: 'the process is stopping' } : ready()
+  /** One for all who call meanwhile. */
+  let noting: Promise<void> | undefined
+  const noteRemote = () => (noting ??= system.noteRemote()?.finally(() => (noting = undefined)))
   const isProxy = proxyCheck(config.TRUSTED_PROXIES)
   const httpsHosts = httpsHostsOf(system)
   const handle = getRequestListener(dispatcher(system, readiness), {
@@ -94,11 +97,16 @@ export async function listen(system: System): Promise<Listening> {
       hasOwnTurns: MCP_PATHS.test(path),
       isUrgent,
       start() {
-        const begin = () =>
+        const begin = () => {
+          // Of somebody who has gone meanwhile it would stay open for ever.
+          if (outgoing.destroyed) return
           outgoing.guardedBy(answers, incoming.socket, () => {
             void (nodeHandler ? nodeHandler.handle(incoming, outgoing) : handle(incoming, outgoing))
           })
-        const noted = headers[REMOTE_HEADER] === undefined ? undefined : system.noteRemote()
+        }
+        // Not from anybody: receipts of endings take longer by it.
+        const isRemote = headers[REMOTE_HEADER] !== undefined && (isFromProxy || isPrivate(peer))
+        const noted = isRemote ? noteRemote() : undefined
         if (noted) void noted.then(begin, begin)
         else begin()
       },

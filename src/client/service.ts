@@ -25,7 +25,10 @@ export const INTERNAL_ORIGIN = 'http://svc.internal'
  */
 export const ADDRESS_HEADER = 'x-svc-address'
 
-/** Set by processes without a database when they call one that has one. Whoever else sends it makes receipts of endings take longer. */
+/**
+ * Set by processes without a database when they call one that has one. It counts from private networks and TRUSTED_PROXIES:
+ * whoever else sends it there makes receipts of endings take longer.
+ */
 export const REMOTE_HEADER = 'x-svc-remote'
 
 /** Below the time-outs of our own clients, and above the 25 seconds that a runner or worker may wait for work. */

@@ -18,6 +18,7 @@ export type ListeningServices = {
   metrics?: Metrics
   limits?: Partial<AdmissionLimits>
   log?: Pick<System['log'], 'warn'>
+  noteRemote?: System['noteRemote']
 }
 
 /** Services that only say their name; `port` is known beforehand because addresses are made of it. */
@@ -28,6 +29,7 @@ export async function startListener({
   metrics,
   limits,
   log = { warn() {} },
+  noteRemote = () => undefined,
 }: ListeningServices = {}): Promise<Listening> {
   const named = services ?? {
     'api-gateway': saying('gateway'),
@@ -44,7 +46,7 @@ export async function startListener({
     log,
     admission: createAdmission({ ...ADMISSION_LIMITS, ...limits }),
     answers: createOpenAnswers(),
-    noteRemote() {},
+    noteRemote,
   } as unknown as System
   return listen(system)
 }
