@@ -165,6 +165,11 @@ export const createTrailStream = creating({
         hint: 'If the receiver asks for one.',
         isSecret: true,
         maxLength: 1_000,
+        // Not asked for where it is left out: most receivers need none.
+        client: {
+          stdin: 'the header',
+          summary: 'Sent as the header `Authorization`; with - it is read from stdin',
+        },
       },
     ),
   }),
