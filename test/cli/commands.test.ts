@@ -16,8 +16,10 @@ import { newAssistant, register, type ListeningSystem } from '../support/assista
 import { fakeEnvironment, type FakeEnvironment } from '../support/fake-environment.ts'
 import { PASSWORD } from '../support/make.ts'
 import { migratedFolder, processes, type ServerProcess } from '../support/process.ts'
+import { ACCESS_LINES, ACCESS_ROWS, ACCESS_UNTRIED, makeAccess } from './access-rows.ts'
 import { API_LINES, API_ROWS, API_UNTRIED, makePsql } from './api-rows.ts'
 import { APP_LINES, APP_ROWS, APP_UNTRIED, makeAppThings } from './app-rows.ts'
+import { AUDIT_LINES, AUDIT_ROWS, makeAudit } from './audit-rows.ts'
 import { CHECK_LINES, CHECK_ROWS } from './check-rows.ts'
 import { PIPELINE_LINES, PIPELINE_ROWS } from './pipeline-rows.ts'
 import { commandOperations } from './command-operations.ts'
@@ -104,6 +106,9 @@ beforeAll(async () => {
   Object.assign(known, makeQuestionFiles(await own.newFolder()))
   Object.assign(known, await makeEval(byToken))
   Object.assign(known, makeProviderFiles(await own.newFolder()))
+  Object.assign(known, await makeAudit(make, receiver.url, await own.newFolder()))
+  Object.assign(known, await makeAccess(make, known['machine']!))
+  known['ended'] = await connectAssistant()
   known['grant'] = await connectAssistant()
 })
 afterAll(() => void receiver.server.close())
@@ -301,6 +306,10 @@ const ROWS: Row[] = [
   ['db connect nothing -q', 4, /svc db list/],
   ['db connect', 5, /requires <name>/],
   ['db connect orders --context scoped', 3, /scopes of this token/],
+  ['db connect rotate orders', 5, /Add --yes/],
+  ['db connect rotate orders --yes --context ro', 3, /error: /],
+  ['db connect rotate nothing --yes', 4, /svc db list/],
+  ['db connect rotate orders --yes', 0, /Rotated orders\. Show the new connection string/],
   ['db attach warehouse', 5, /Missing option --url/],
   ['db attach warehouse --url -', 5, /error: /, { stdin: 'postgres://a:b@127.0.0.1:1/x' }],
   ['db attach warehouse --url - --context ro', 3, /error: /, { stdin: 'postgres://a:b@127.0.0.1:1/x' }],
@@ -343,6 +352,7 @@ const ROWS: Row[] = [
   ...MACHINE_AGENT_ROWS,
   ...GROUP_ROWS,
   ...EVAL_ROWS,
+  ...ACCESS_ROWS,
   ['agents clients', 0, /^CLIENT +KIND[^]*\n\{client\} +dynamic/],
   ['agents clients --context ro', 3, /error: /],
   ['agents clients --limit 201', 5, /from 1 to 200/],
@@ -372,6 +382,7 @@ const ROWS: Row[] = [
   ['activity --type data_source --outcome refused --all --json', 0, /"error": "FILTER_NOT_ALLOWED"/],
   ['activity --from yesterday', 5, /Invalid value for --from: yesterday/],
   ['activity --user usr_x', 5, /error: /],
+  ...AUDIT_ROWS,
 
   ...API_ROWS,
   ...NOTIFICATION_ROWS,
@@ -431,6 +442,7 @@ const LINES = [
   'db show orders',
   'db create orders',
   'db connect orders',
+  'db connect rotate orders --yes',
   'db attach orders --url postgres://a:b@127.0.0.1:1/x',
   'db remove orders --yes',
   'tokens list',
@@ -447,6 +459,8 @@ const LINES = [
   'agents on',
   'activity',
   'doctor',
+  ...ACCESS_LINES,
+  ...AUDIT_LINES,
   ...API_LINES,
   ...NOTIFICATION_LINES,
   ...APP_LINES,
@@ -474,6 +488,7 @@ const OWN_EXITS: Record<string, number[]> = {
   'apps checks run': [11],
   'apps maintenance run': [11],
   'apps deployments output': [11],
+  'audit verify': [11],
   login: [6],
   logout: [3, 4],
   'context list': [],
@@ -491,6 +506,7 @@ const OWN_EXITS: Record<string, number[]> = {
 
 const UNTRIED: Record<string, { exits: number[]; because: string }> = {
   ...IDENTITY_PROVIDER_UNTRIED,
+  ...ACCESS_UNTRIED,
   ...API_UNTRIED,
   ...NOTIFICATION_UNTRIED,
   ...APP_UNTRIED,
@@ -507,6 +523,7 @@ const UNTRIED: Record<string, { exits: number[]; because: string }> = {
     because: 'needs a second Postgres with pgvector: test/walks/databases.test.ts',
   },
   'db connect': { exits: [6], because: 'only an attached database has no connection string to show' },
+  'db connect rotate': { exits: [6], because: 'only an attached database has no password of ours' },
   'agents off': { exits: [4], because: 'the organization is the one that the token is for' },
   'agents on': { exits: [4], because: 'the organization is the one that the token is for' },
 }

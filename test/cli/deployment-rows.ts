@@ -12,7 +12,7 @@ import { pushRevision } from '../../src/contracts/revisions.ts'
 import { writeTar } from '../../src/contracts/write-tar.ts'
 import type { Row } from './notification-rows.ts'
 
-/** Two revisions of an app that succeeded one after the other, and one that waits. */
+/** Two revisions of an app that succeeded one after the other, and two deployments that wait. */
 export async function makeDeployments(make: Call): Promise<Record<string, string>> {
   const alias = 'deployed'
   await make(createApp, { alias, name: 'Deployed' })
@@ -30,6 +30,7 @@ export async function makeDeployments(make: Call): Promise<Record<string, string
     known['succeeded'] = deployment_id
   }
   const revision_id = known['deployedrevision']!
+  known['waiting'] = (await make(createDeployment, { alias, revision_id })).id
   known['queued'] = (await make(createDeployment, { alias, revision_id })).id
   return known
 }
@@ -39,7 +40,9 @@ const NO_REVISION = 'rev_0mwhkcyh5nlh1pqqssy5gj19q'
 
 export const DEPLOYMENT_ROWS: Row[] = [
   ['apps cancel deployed {queued}', 0, /cancelled/],
+  ['apps cancel deployed {waiting} --only-queued', 0, /cancelled/],
   ['apps cancel deployed {succeeded}', 6, /has ended/],
+  ['apps cancel deployed {succeeded} --only-queued', 6, /has ended/],
   [`apps cancel deployed ${NO_DEPLOYMENT}`, 4, /svc apps deployments/],
   ['apps cancel deployed', 5, /requires <deployment_id>/],
   ['apps cancel deployed {succeeded} --context scoped', 3, /scopes of this token/],

@@ -79,10 +79,6 @@ export const EVAL_LINES = [
 const CHANGED = 'needs a source that is configured anew meanwhile: test/walks/ask-a-source.test.ts'
 
 export const EVAL_UNTRIED = {
-  'datasource eval': {
-    exits: [1, 7],
-    because: 'needs a database that fails: test/walks/failing-sources.test.ts has that for questions',
-  },
   'datasource threshold set': { exits: [6], because: CHANGED },
   'datasource threshold remove': { exits: [6], because: 'there is nothing that it could conflict with' },
 }

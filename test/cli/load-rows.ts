@@ -65,8 +65,15 @@ export const LOAD_ROWS: Row[] = [
     /Nothing was loaded[^]*line 3: the row has 1 value, and the header has 3[^]*line 4: the id is that of line 2/,
   ],
   ['db load orders {csv} --embed nothing --table more', 5, /the file has no column nothing/],
-  ['db load orders {csv}', 5, /--embed is missing/],
-  ['db load orders {json} --embed x', 5, /must end in .csv or .ndjson/],
+  // The table is there, and nobody said what becomes of its rows.
+  ['db load orders {csv}', 6, /Table orders cannot take this file[^]*Choose another table, or append/],
+  [
+    'db load orders {csv} --table words',
+    0,
+    /No column was embedded: rows are found by words and filters only/,
+  ],
+  ['db load orders {json} --embed x', 5, /line 1: the file is no list of JSON objects with names/],
+  ['db load orders {docs}/logo.png --embed x', 5, /must be CSV, NDJSON, JSON, XLSX or Parquet[^]*\.csv, /],
   ['db load orders nowhere.csv --embed x', 5, /There is no file/],
   ['db load nothing {csv} --embed description', 4, /svc db list/],
   ['db load orders {csv} --embed description --context ro', 3, /error: /],

@@ -61,7 +61,7 @@ export const MAINTENANCE_ROWS: Row[] = [
   ['apps findings kept --state good', 5, /Must be one of: open, proposed/],
   ['apps findings nothing', 4, /svc apps list/],
   ['apps findings kept --context scoped', 3, /scopes of this token/],
-  ['apps proposals list kept', 0, /^PROPOSAL +STATE +YOU MAY +FILES +LINES +CREATED +TITLE\n$/],
+  ['apps proposals list kept', 0, /^PROPOSAL +STATE +YOU MAY +FILES +LINES +CREATED +FIX +TITLE\n$/],
   ['apps proposals list kept --state ready --json', 0, /"proposals": \[\]/],
   ['apps proposals list kept --state good', 5, /Must be one of: preparing, ready/],
   ['apps proposals list nothing', 4, /svc apps list/],
