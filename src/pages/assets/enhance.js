@@ -423,8 +423,14 @@ if (stream && window.EventSource && window.BroadcastChannel) {
   function connect() {
     const asked = new AbortController()
     end = () => asked.abort()
+    // While the stream passes from another tab to this one, nobody listens.
+    const begun = Date.now()
+    const takeOver = () => {
+      hasMissed ||= Date.now() - begun > 1000
+      return listen()
+    }
     // Without locks, which need a secure context, each tab has its own.
-    if (navigator.locks) navigator.locks.request(stream, { signal: asked.signal }, listen).catch(() => {})
+    if (navigator.locks) navigator.locks.request(stream, { signal: asked.signal }, takeOver).catch(() => {})
     else void listen()
   }
   document.addEventListener('visibilitychange', () => {
