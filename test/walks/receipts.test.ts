@@ -26,11 +26,13 @@ import { recordAudit } from '../../src/cores/record-audit.ts'
 import { sealTrail } from '../../src/cores/trail/index.ts'
 import { startListeningSystem, type ListeningSystem } from '../support/assistant.ts'
 import { agentOf, insertSource } from '../support/data-sources.ts'
+import { newDatabase, type TestDatabase } from '../support/database.ts'
 import { makeApiToken, makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
 import { freshSecrets, OPERATOR_TOKEN } from '../support/system.ts'
 
 const SETTINGS = { ...freshSecrets(), SVC_SERVICES: 'api-gateway,auth-service,deploy-api,mcp-server' }
 
+let own: TestDatabase
 let systems: ListeningSystem[]
 let system: ListeningSystem
 let org: Org
@@ -40,11 +42,18 @@ let admin: Person
 const alias = unique('shop')
 
 beforeAll(async () => {
-  systems = [await startListeningSystem(SETTINGS), await startListeningSystem(SETTINGS)]
+  // Of its own: a receipt waits for each process of the database, also for those that other walks have just stopped.
+  own = await newDatabase()
+  const connection = { ...own, close: async () => {} }
+  systems = [
+    await startListeningSystem(SETTINGS, { connection }),
+    await startListeningSystem(SETTINGS, { connection }),
+  ]
   system = systems[0]!
 })
 afterAll(async () => {
   for (const one of systems) await one.stop()
+  await own.close()
 })
 beforeEach(async () => {
   ;[org, other] = [await makeOrganization(system), await makeOrganization(system)]
