@@ -57,7 +57,7 @@ const SAMPLES: Readonly<Record<string, string>> = {
 function sampleOf(schema: z.core.JSONSchema.JSONSchema): string {
   const [first] = schema.anyOf ?? [schema]
   if (typeof first?.const === 'string') return first.const
-  const prefix = /^\^(\w+)_/.exec(first?.pattern ?? '')?.[1]
+  const prefix = /^\^(?:\(\?:)?([a-z]+)[|_]/.exec(first?.pattern ?? '')?.[1]
   if (prefix === undefined)
     throw new Error(`no sample for ${JSON.stringify(schema)}: teach this function one`)
   return makeId(prefix as IdPrefix, 0)

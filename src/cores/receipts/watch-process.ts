@@ -62,7 +62,11 @@ export async function watchProcess(deps: Deps): Promise<ProcessWatch> {
   }
   /** One for all who ask meanwhile. */
   let renewing: Promise<void> | undefined
-  const renew = () => (renewing ??= locallyOutsideCalls(renewOnce).finally(() => (renewing = undefined)))
+  const renew = async (): Promise<void> => {
+    // It has left, or is about to: a row that came back would be waited for.
+    if (stopping.signal.aborted) return
+    await (renewing ??= locallyOutsideCalls(renewOnce).finally(() => (renewing = undefined)))
+  }
 
   /** Returns whether some are pending. */
   async function look(): Promise<boolean> {
@@ -170,6 +174,7 @@ export async function watchProcess(deps: Deps): Promise<ProcessWatch> {
       wake()
       const leave = async () => {
         await running
+        await renewing?.catch(() => {})
         await db.execute(sql`delete from processes where name = ${name}`)
       }
       const late = sleep(CLOSE_MS, undefined, { ref: false })

@@ -110,8 +110,10 @@ describe('ending access with a receipt', () => {
     expect(rehearsed.text).toContain('Nothing was ended.')
     const begun = await page.form('End access now').submit()
     const shown = async () => (await admin.open(begun.path)).text
-    await expect.poll(shown).toContain('1 member')
-    await expect.poll(async () => (await admin.open(`${begun.path}/part`)).html).toContain('data-final')
+    await expect.poll(shown, { timeout: 20_000 }).toContain('1 member')
+    await expect
+      .poll(async () => (await admin.open(`${begun.path}/part`)).html, { timeout: 20_000 })
+      .toContain('data-final')
     expect(await shown()).toContain(`Member ${people.developer.userId}`)
     const { members } = await org.owner.call(listMembers, { org_id: org.id })
     expect(members.map(({ user_id }) => user_id)).not.toContain(people.developer.userId)
