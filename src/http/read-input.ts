@@ -24,8 +24,21 @@ export function inputReader<I extends z.ZodObject, O extends z.ZodObject>(
   const parse = inputParser(op)
   return async (c, onBytes) => {
     const input = await readOutsidePath(op, c.req.raw, { onBytes, deadline: c.get('deadline') })
-    return parse({ ...keyIn(op, c), ...input, ...headersIn(op, c), ...c.req.param() })
+    const path = c.req.param()
+    refuseOtherThanPath(input, path)
+    return parse({ ...keyIn(op, c), ...input, ...headersIn(op, c), ...path })
   }
+}
+
+/** Whoever names two things, in the address and beside it, would get the one that they may not have meant. */
+function refuseOtherThanPath(
+  input: Readonly<Record<string, unknown>>,
+  path: Readonly<Record<string, string>>,
+): void {
+  const problems = Object.entries(path).flatMap(([name, value]) =>
+    Object.hasOwn(input, name) && input[name] !== value ? [`${name}: differs from the address`] : [],
+  )
+  if (problems.length > 0) throw new ServiceError('INVALID_REQUEST', undefined, { problems })
 }
 
 async function readOutsidePath(
