@@ -1,7 +1,7 @@
 /** Somebody else was in: ends what was made since then, by one person or in a whole organization. */
 import type { Transaction } from '../../../db/connect.ts'
 import { and, eq, inArray } from '../../../db/drizzle.ts'
-import { machineAgents, memberships, users } from '../../../db/schema.ts'
+import { machineAgents, memberships, sessions, users } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
 import type { Principal } from '../../contracts/operation.ts'
 import { atLeast, ROLES } from '../../contracts/roles.ts'
@@ -16,6 +16,11 @@ export const endAccessSince: Verb<'endAccessSince'> = write(
   { by: 'principal' },
   async ({ tx, clock, principal }, { since, all, user_id }) => {
     const isOwn = !all && user_id === undefined
+    // Before it is locked with others: two calls by one session would wait for each other.
+    if (principal.sessionId !== undefined) {
+      const own = tx.select({ id: sessions.id }).from(sessions)
+      await own.where(eq(sessions.id, principal.sessionId)).for('update')
+    }
     const people = isOwn ? ownAnywhere(principal) : await peopleIn(tx, clock, principal, user_id)
     // Postgres has no year 0, and nothing was made before this one.
     const after = new Date(Math.max(Date.parse(since), 0))
