@@ -401,6 +401,9 @@ describe('a member who is removed', () => {
     expect(await stateOf(admin, mine.id)).toBe('off')
     expect(await stateOf(admin, other.id)).toBe('active')
     expect(await stateOf(elsewhere.owner, theirs.id)).toBe('active')
+    // With the other notices of the hour.
+    system.clock.advance(3_700)
+    await deliver()
     const { deliveries } = await admin.call(listDeliveries, { type: 'org.integration.stopped' })
     expect(deliveries).toMatchObject([{ channel: 'email', state: 'sent' }])
     expect(arrivedAt(admin.email).map(({ mail: { subject } }) => subject)).toEqual([

@@ -133,10 +133,10 @@ describe('what is read of a run', () => {
 })
 
 describe('a call costs', () => {
-  test.each<[string, object, number]>([
+  test.each<[tool: string, input: object, most: number, lines?: readonly object[]]>([
     ['finish', { conclusion: 'unsure' }, 1],
     // The lines that it was shown, and errors of which it was shown none.
-    ['finish', { conclusion: 'nothing_found' }, 3],
+    ['finish', { conclusion: 'nothing_found' }, 3, []],
     ['read_file', readFinding, 2],
     ['check_history', {}, 2],
     // The list of files, and their contents.
@@ -146,8 +146,8 @@ describe('a call costs', () => {
     ['read_logs', { level: 'error' }, 3],
   ])(
     '%s with %j: %i statements, of which one asks for the lease and records it',
-    async (tool, input, most) => {
-      const app = await makeMaintainedApp(system)
+    async (tool, input, most, lines) => {
+      const app = await makeMaintainedApp(system, lines && { lines })
       const { call } = await started(app)
       const statements = await statementsDuring(system.db, async () => {
         expect(await call(tool, input)).toMatchObject({ kind: 'result' })
@@ -434,7 +434,7 @@ test('an end that is not committed is told to nobody', async () => {
 
 describe('an agent runner that is stopped', () => {
   test('gives back what it has not finished, and another one does it from the start', async () => {
-    const app = await makeMaintainedApp(system)
+    const app = await makeMaintainedApp(system, { lines: [] })
     const executionId = await app.start()
     const stopping = new AbortController()
     let asked = 0
