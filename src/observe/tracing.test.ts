@@ -98,6 +98,21 @@ test('a request is a span of the caller’s trace, and what it calls continues i
   expect(outgoing.get('traceparent')).toBe(`00-${TRACE}-${String(span!['spanId'])}-01`)
 })
 
+test('what is called in the same process, without headers, is a span of the trace that it is called in', async () => {
+  const { received, endpoint } = await startCollector(200)
+  const tracing = startTracing({ endpoint, version: '1' })
+  await tracing.request('api-gateway', request(`00-${TRACE}-${PARENT}-01`), async () => {
+    await tracing.request('auth-service', request(), answered(200))
+    return { route: 'whoAmI', status: 200 }
+  })
+  await tracing.stop()
+  const [inner, outer] = spansOf(received)
+  expect([inner, outer]).toMatchObject([
+    { traceId: TRACE, parentSpanId: outer!['spanId'], name: 'auth-service whoAmI' },
+    { traceId: TRACE, parentSpanId: PARENT, name: 'api-gateway whoAmI' },
+  ])
+})
+
 test('a trace that its caller does not record is passed on, and not sent', async () => {
   const { received, endpoint } = await startCollector(200)
   const tracing = startTracing({ endpoint, version: '1' })

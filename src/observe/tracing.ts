@@ -28,7 +28,7 @@ export function startTracing({ endpoint, headers = {}, version }: TracingOptions
   const exporter = startExporter((spans) => send(url, headers, exportOf(spans, version)))
   return {
     async request(service, request, work) {
-      const context = continueTrace(new Map(request.headers))
+      const context = continueTrace(new Map(request.headers), current.getStore())
       const startMs = Date.now()
       const began = performance.now()
       const span = { name: `${service} ${request.method}`, attributes: {}, isFailed: false }
@@ -82,12 +82,15 @@ const TRACEPARENT =
 /** What the specification has everybody pass on at least. */
 const TRACESTATE_MAX = 512
 
-export function continueTrace(headers: ReadonlyMap<string, string>): SpanContext {
+/** `within`: what called this in the same process, without a request that could carry headers. */
+export function continueTrace(headers: ReadonlyMap<string, string>, within?: SpanContext): SpanContext {
   const spanId = randomBytes(8).toString('hex')
   const [, version, traceId, parentSpanId, flags = '', more] =
     TRACEPARENT.exec(headers.get('traceparent')?.trim() ?? '') ?? []
   if (traceId === undefined || parentSpanId === undefined || (version === '00' && more !== undefined))
-    return { traceId: randomBytes(16).toString('hex'), spanId, isSampled: true }
+    return within
+      ? { ...within, spanId, parentSpanId: within.spanId }
+      : { traceId: randomBytes(16).toString('hex'), spanId, isSampled: true }
   const traceState = headers.get('tracestate')?.trim()
   return {
     traceId,
