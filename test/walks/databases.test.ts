@@ -69,6 +69,7 @@ describe('making one', () => {
       filter_schema: {},
       configured_at: null,
       documents: false,
+      access_column: null,
       created_at: expect.any(String) as string,
     })
     for (const source_id of [made.id, 'db_crm']) {

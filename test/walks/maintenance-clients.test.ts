@@ -2,7 +2,7 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { and, eq } from '../../db/drizzle.ts'
-import { auditLog, maintenanceSettings, outbox, proposals } from '../../db/schema.ts'
+import { auditLog, maintenanceChanges, maintenanceSettings, outbox, proposals } from '../../db/schema.ts'
 import { run } from '../../src/cli/run.ts'
 import { createApp } from '../../src/contracts/apps.ts'
 import { listGrants } from '../../src/contracts/grants.ts'
@@ -247,6 +247,8 @@ async function makeProposing(): Promise<Org> {
 /** A proposal that is ready, for an app of its own; `by` started the run. */
 async function makeProposal(where: Org, by?: Person) {
   const { alias } = await makeMaintainedApp(where)
+  // Whoever turned it on did so days ago.
+  await system.db.delete(maintenanceChanges).where(eq(maintenanceChanges.orgId, where.id))
   const { call } = where.owner
   await call(pushRevision, { alias, body: archiveOf({ 'total.js': 'NaN\n' }) })
   const change = { path: 'total.js', text: 'NaN\n', old: 'NaN', now: 'count' }
