@@ -17,28 +17,26 @@ import {
   WITHOUT_SERVER,
 } from './vitest.config.ts'
 
-/** What waits more than it works, and asks nothing about time, runs two at a time; the rest one after the other. */
-const IN_PARALLEL = matching(
-  'test/browser/*.test.ts',
-  'test/cli/*.test.ts',
-  'test/conformance/*.test.ts',
-  'test/long/clients.test.ts',
-  'test/long/fresh-clone.test.ts',
-  'test/long/kill-install.test.ts',
-  'test/long/npx-skills.test.ts',
-  'test/long/openai-client.test.ts',
-  'test/long/otlp-exporters.test.ts',
-  'test/long/packed-client.test.ts',
-  'test/long/readme.test.ts',
-  'test/long/release.test.ts',
-  'test/long/role-matrix.test.ts',
-  'test/long/sample.test.ts',
-  'test/long/seeded-apps.test.ts',
-  'test/long/split.test.ts',
-  'test/long/two-hosts.test.ts',
-  'test/long/worker-sdk.test.ts',
+const long = (name: string) => `test/long/${name}.test.ts`
+
+const ABOUT_POOLERS = matching(long('pgbouncer'))
+
+/** What asks how long something takes, how much memory is kept, or what a crowd does to a single caller: one after the other. */
+const ONE_BY_ONE = matching(
+  ...['accept-under-load', 'closing-receiver', 'ended-threads', 'first-start', 'kill-notifications'].map(
+    long,
+  ),
+  ...['lost-database', 'mcp-load', 'model-flood', 'neighbors', 'one-process', 'registration-flood'].map(long),
+  ...['replicas', 'runaway-question', 'silent-sockets', 'standby', 'starved-machine'].map(long),
+)
+
+/** The others wait more than they work, or are right however slow they are. */
+const AT_ONCE = matching(
+  ...['browser', 'cli', 'conformance', 'long'].map((folder) => `test/${folder}/*.test.ts`),
   ...SLOW_UNITS,
 )
+/** Of two cores they leave some, with two workers, because much of it waits. */
+const WORKERS = 3
 
 /** Each asked for by its variable: a whole image (twice: performed, and built by an engine), and a clone with its packages from the network (which CI is itself). */
 export const ASKED_FOR = [
@@ -61,8 +59,6 @@ const shared = {
   hookTimeout: 2 * 60_000,
 }
 
-const ABOUT_POOLERS = matching('test/long/pgbouncer.test.ts')
-
 const hasPgBouncer = findPgBouncer() !== undefined
 if (!hasPgBouncer) console.log('Walks behind PgBouncer are skipped: there is no pgbouncer here.')
 
@@ -74,7 +70,7 @@ const POOLED: TestProjectInlineConfiguration = {
       include: ours([...(hasPgBouncer ? WALKS : []), ...ABOUT_POOLERS]),
       exclude: process.env['TEST_PGVECTOR_URL'] ? [] : ABOUT_VECTORS,
       isolate: false,
-      maxWorkers: 2,
+      maxWorkers: WORKERS,
       testTimeout: 60_000,
       hookTimeout: 2 * 60_000,
       sequence: { groupOrder: 3 },
@@ -93,7 +89,7 @@ const HOSTED: TestProjectInlineConfiguration = {
     setupFiles: ['test/support/check-statements.ts', 'test/support/hosted-walks.ts'],
     provide: { engine: 'pglite', auth: 'hosted' },
     isolate: false,
-    maxWorkers: 2,
+    maxWorkers: WORKERS,
     sequence: { groupOrder: 2 },
   },
 }
@@ -111,7 +107,7 @@ export default defineConfig({
           include: ours(WALKS),
           exclude: ON_EMBEDDED,
           isolate: false,
-          maxWorkers: 2,
+          maxWorkers: WORKERS,
           testTimeout: 60_000,
           hookTimeout: 60_000,
           sequence: { groupOrder: 0 },
@@ -123,7 +119,7 @@ export default defineConfig({
           include: ours(SLOW_WALKS),
           exclude: WITHOUT_SERVER,
           isolate: false,
-          maxWorkers: 2,
+          maxWorkers: WORKERS,
           testTimeout: 60_000,
           hookTimeout: 60_000,
           sequence: { groupOrder: 0 },
@@ -133,9 +129,9 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'parallel',
-          include: ours(IN_PARALLEL),
-          exclude: ASKED_FOR,
-          maxWorkers: 2,
+          include: ours(AT_ONCE),
+          exclude: [...ONE_BY_ONE, ...ABOUT_POOLERS, ...ASKED_FOR],
+          maxWorkers: WORKERS,
           sequence: { groupOrder: 0 },
         },
       },
@@ -143,8 +139,7 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'serial',
-          include: ours(matching('test/long/*.test.ts')),
-          exclude: [...IN_PARALLEL, ...ABOUT_POOLERS, ...ASKED_FOR],
+          include: ours(ONE_BY_ONE),
           fileParallelism: false,
           sequence: { groupOrder: 1 },
         },
