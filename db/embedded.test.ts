@@ -151,7 +151,9 @@ test('a folder with something else in it is refused, and so is one of another ve
   await writeFile(join(foreign, 'db', 'PG_VERSION'), '17\n')
   await expect(openEmbedded(foreign, { statementTimeoutMs: 1 })).rejects.toThrow('was written by Postgres 17')
   await rename(join(foreign, 'db'), join(foreign, 'db.before-restore-20260101T000000000Z'))
-  await expect(openEmbedded(foreign, { statementTimeoutMs: 1 })).rejects.toThrow('a restore was interrupted')
+  await expect(openEmbedded(foreign, { statementTimeoutMs: 1 })).rejects.toThrow(
+    'from before a restore. Restore again, or rename',
+  )
 })
 
 const errorOf = async (socket: Duplex): Promise<unknown> => ((await once(socket, 'error')) as [unknown])[0]

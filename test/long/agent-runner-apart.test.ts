@@ -100,7 +100,7 @@ async function ended(app: App, executionId: string, seconds = 60) {
   throw new Error('the run did not end')
 }
 
-/** Looks at everything, and then finishes. */
+/** Looks at everything, and then finishes: there are no errors that it would have to tell of. */
 const looking = ({ body }: ReceivedRequest): ScriptedTurn => {
   const hasLooked = JSON.stringify(body['messages']).includes('tool_call_id')
   const calls = hasLooked
@@ -133,7 +133,7 @@ test('starts with a key and no database, and refuses to without a way to the dep
 
 test('does runs over HTTP', async () => {
   next = looking
-  const app = await makeMaintainedApp(system)
+  const app = await makeMaintainedApp(system, { lines: [] })
   const run = await ended(app, await app.start())
   expect(run).toMatchObject({ terminal_code: 'found_nothing', tokens: 2_000, model: 'scripted' })
   expect(run.steps.map(({ tool }) => tool)).toEqual([
@@ -159,7 +159,7 @@ test('answers the questions of judge checks', async () => {
 
 test('killed in the midst of a question: the run is lost and paid for, another process does the next', async () => {
   next = () => ({ fault: 'silence' })
-  const app = await makeMaintainedApp(system)
+  const app = await makeMaintainedApp(system, { lines: [] })
   const executionId = await app.start()
   const asked = provider.received.length
   while (provider.received.length === asked) await sleep(50)
@@ -177,7 +177,7 @@ test('killed in the midst of a question: the run is lost and paid for, another p
 
 test('held up beyond its lease and woken: nothing of it is written, and it does the next run', async () => {
   next = () => ({ fault: 'silence' })
-  const app = await makeMaintainedApp(system)
+  const app = await makeMaintainedApp(system, { lines: [] })
   const first = await app.start()
   const asked = provider.received.length
   while (provider.received.length === asked) await sleep(50)
@@ -204,7 +204,7 @@ test('held up beyond its lease and woken: nothing of it is written, and it does 
 
 test('stopped, it gives back what it was doing, and the next process does it', async () => {
   next = () => ({ fault: 'silence' })
-  const app = await makeMaintainedApp(system)
+  const app = await makeMaintainedApp(system, { lines: [] })
   const executionId = await app.start()
   const asked = provider.received.length
   while (provider.received.length === asked) await sleep(50)

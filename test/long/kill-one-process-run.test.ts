@@ -18,7 +18,7 @@ afterAll(async () => {
   await provider?.stop()
 })
 
-/** Looks at everything, and then finishes. */
+/** Looks at everything, and then finishes: there are no errors that it would have to tell of. */
 const looking = (messages: unknown): ScriptedTurn => ({
   calls: JSON.stringify(messages).includes('tool_call_id')
     ? [{ name: 'finish', arguments: { conclusion: 'nothing_found' } }]
@@ -49,6 +49,7 @@ test('the run is an agent error, what was reserved is charged, and the next one 
   const [home] = (await killed.as({ token })(listOrganizations, {})).organizations
   const call = killed.as({ token, organization: home!.id })
   const app = await makeMaintainedApp({ clock: { now: () => new Date() } } as TestSystem, {
+    lines: [],
     org: { ...home!, owner: { userId: '', email, name: '', token, call } },
   })
   const lost = await app.start()

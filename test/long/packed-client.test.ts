@@ -77,7 +77,7 @@ test('it works alone on Node 20', ({ skip }) => {
   expect(svc('--skill-prompt')).toMatchObject({ status: 0, stderr: '' })
   expect(svc('status', '--json')).toMatchObject({ status: 3 })
   const login = ['login', '--api-url', 'http://localhost:1', '--api-key', 'svc_x']
-  expect(svc(...login)).toMatchObject({ status: 1 })
+  expect(svc(...login)).toMatchObject({ status: 8 })
   expect(svc('skills', 'install', 'svc')).toMatchObject({ status: 0 })
   expect(readdirSync(join(folder, 'home/.agents/skills/svc')).toSorted()).toEqual(['SKILL.md', 'references'])
   // Completion, the proxy and the other commands are files of their own, which only their first use loads.

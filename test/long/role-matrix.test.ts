@@ -227,6 +227,9 @@ function withName(op: ApiOperation, input: Inputs, { place, field }: Name, value
   return { ...input, query, [place]: { ...(place === 'query' ? query : input[place]), ...named } }
 }
 
+/** Counts what was done: somebody whom nobody knows did nothing. */
+const COUNTS = new Set(['showAgentDay'])
+
 let walked = 0
 
 describe('the owner of another organization', () => {
@@ -244,7 +247,8 @@ describe('the owner of another organization', () => {
         const hidden = await ask(op, withName(op, own, name, value), token)
         expect(`${field}: ${comparable(hidden, value)}`).toBe(`${field}: ${comparable(unknown, nothing)}`)
         expect(unknown.status).toBeLessThan(500)
-        if (place === 'path') expect(codeOf(unknown)).toBe(isOperators ? 'FORBIDDEN' : 'NOT_FOUND')
+        if (place === 'path' && !COUNTS.has(operation))
+          expect(codeOf(unknown)).toBe(isOperators ? 'FORBIDDEN' : 'NOT_FOUND')
         walked += 1
       }
     },

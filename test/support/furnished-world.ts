@@ -53,6 +53,8 @@ export async function makeFurnishedWorld(system: TestSystem): Promise<FurnishedW
     session_id: [sessions.sessions[0]!.id],
     token_id: [things.token.id],
     'revokeAppToken.token_id': [things.app_token.id],
+    'rotateAppToken.token_id': [things.app_token.id],
+    'setAppRemote.url': ['https://git.test/people/shop'],
     grant_id: [things.grant_id],
     machine_agent_id: [things.machine_agent.id],
     credential_id: [things.machine_agent.credentials[0]!.id],

@@ -60,7 +60,8 @@ export async function startRealGitHost(folder: string): Promise<RealGitHost> {
       env: { ...env, ...more },
       stdio: ['pipe', 'pipe', 'inherit'],
     })
-    child.stdin.end(input)
+    // A command that reads nothing may have ended by now; its exit code says whether it failed.
+    child.stdin.on('error', () => undefined).end(input)
     const [said] = await Promise.all([buffer(child.stdout), once(child, 'close')])
     if (child.exitCode !== 0) throw new Error(`git ${args.join(' ')} failed`)
     return said.toString().trim()
