@@ -303,6 +303,9 @@ export const FAILURES: typeof TESTS = {
   'test/walks/loads.test.ts': {
     'viewers may not, and what failed is not counted': 'a model that fails',
   },
+  'test/walks/remotes.test.ts': {
+    'that limits its callers is waited for, and not taken for one that refuses': 'a git host that is busy',
+  },
   'test/walks/source-health.test.ts': {
     'has the last error with its cause, and no longer as a problem when a check finds none':
       'a database that fails',

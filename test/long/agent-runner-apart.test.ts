@@ -14,7 +14,7 @@ import { createCheck, listCheckRuns } from '../../src/contracts/checks.ts'
 import { MAINTENANCE_LEASE_SECONDS } from '../../src/contracts/limits.ts'
 import { databaseUrl, onServer } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
-import { makeMaintainedApp } from '../support/maintained-app.ts'
+import { makeMaintainedApp, QUIET_LINES } from '../support/maintained-app.ts'
 import { unique } from '../support/make.ts'
 import {
   startModelServer,
@@ -133,7 +133,7 @@ test('starts with a key and no database, and refuses to without a way to the dep
 
 test('does runs over HTTP', async () => {
   next = looking
-  const app = await makeMaintainedApp(system, { lines: [] })
+  const app = await makeMaintainedApp(system, { lines: QUIET_LINES })
   const run = await ended(app, await app.start())
   expect(run).toMatchObject({ terminal_code: 'found_nothing', tokens: 2_000, model: 'scripted' })
   expect(run.steps.map(({ tool }) => tool)).toEqual([
@@ -159,7 +159,7 @@ test('answers the questions of judge checks', async () => {
 
 test('killed in the midst of a question: the run is lost and paid for, another process does the next', async () => {
   next = () => ({ fault: 'silence' })
-  const app = await makeMaintainedApp(system, { lines: [] })
+  const app = await makeMaintainedApp(system, { lines: QUIET_LINES })
   const executionId = await app.start()
   const asked = provider.received.length
   while (provider.received.length === asked) await sleep(50)
@@ -177,7 +177,7 @@ test('killed in the midst of a question: the run is lost and paid for, another p
 
 test('held up beyond its lease and woken: nothing of it is written, and it does the next run', async () => {
   next = () => ({ fault: 'silence' })
-  const app = await makeMaintainedApp(system, { lines: [] })
+  const app = await makeMaintainedApp(system, { lines: QUIET_LINES })
   const first = await app.start()
   const asked = provider.received.length
   while (provider.received.length === asked) await sleep(50)
@@ -204,7 +204,7 @@ test('held up beyond its lease and woken: nothing of it is written, and it does 
 
 test('stopped, it gives back what it was doing, and the next process does it', async () => {
   next = () => ({ fault: 'silence' })
-  const app = await makeMaintainedApp(system, { lines: [] })
+  const app = await makeMaintainedApp(system, { lines: QUIET_LINES })
   const executionId = await app.start()
   const asked = provider.received.length
   while (provider.received.length === asked) await sleep(50)

@@ -6,7 +6,7 @@ import { showMaintenanceUsage } from '../../src/contracts/maintenance.ts'
 import { listOrganizations } from '../../src/contracts/organizations.ts'
 import { signInWithPassword } from '../../src/contracts/sessions.ts'
 import { freePort } from '../support/free-port.ts'
-import { makeMaintainedApp } from '../support/maintained-app.ts'
+import { makeMaintainedApp, QUIET_LINES } from '../support/maintained-app.ts'
 import { startModelServer, type ModelServer, type ScriptedTurn } from '../support/model-server.ts'
 import { firstWordsIn, migratedFolder, processes } from '../support/process.ts'
 import type { TestSystem } from '../support/system.ts'
@@ -49,7 +49,7 @@ test('the run is an agent error, what was reserved is charged, and the next one 
   const [home] = (await killed.as({ token })(listOrganizations, {})).organizations
   const call = killed.as({ token, organization: home!.id })
   const app = await makeMaintainedApp({ clock: { now: () => new Date() } } as TestSystem, {
-    lines: [],
+    lines: QUIET_LINES,
     org: { ...home!, owner: { userId: '', email, name: '', token, call } },
   })
   const lost = await app.start()

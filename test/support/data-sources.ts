@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import postgres from 'postgres'
 import { inject } from 'vitest'
 import type * as z from 'zod'
-import { eq } from '../../db/drizzle.ts'
-import { dataSources, platformAccessGrants } from '../../db/schema.ts'
+import { and, eq } from '../../db/drizzle.ts'
+import { dataSources, platformAccessGrants, validatedMembers } from '../../db/schema.ts'
 import { createEmbeddingModels } from '../../src/adapters/embeddings/index.ts'
 import {
   saveSearchConfiguration,
@@ -203,9 +203,13 @@ export async function agentOf(
   const [now, clientId] = [system.clock.now(), `https://${unique('agent')}.test/client.json`]
   if (system.isHosted) {
     // Nobody approves agents with hosted auth: this one came with an API token of the person.
-    const { role } = await system.as({ token: person.token, organization: org.id })(whoAmI, {})
+    await system.as({ token: person.token, organization: org.id })(whoAmI, {})
+    const theirs = and(eq(validatedMembers.orgId, org.id), eq(validatedMembers.userId, userId))
+    const [member] = await system.db.select().from(validatedMembers).where(theirs)
+    const { role, membershipId: id, email, timezone } = member!
+    const membership = { id, role, email_verified: email !== null, timezone }
     const { known, ...about } = actorOf(org, person, makeId('tok', now.getTime()))
-    const actor = { ...about, clientId, known: { ...known!, role: role! } }
+    const actor = { ...about, clientId, known: { ...known!, role, membership } }
     return async () => ({ token: await signActor(system, actor), clientId })
   }
   const grantId = makeId('grt', now.getTime())

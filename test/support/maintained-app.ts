@@ -46,8 +46,10 @@ const TREE: Tree = {
   '.env': 'TOKEN=not-for-anybody\n',
 }
 
+/** Of an app with which all is well. */
+export const QUIET_LINES = [{ level: 'info', message: 'order 1 taken' }]
 const LOG_LINES = [
-  { level: 'info', message: 'order 1 taken' },
+  ...QUIET_LINES,
   {
     level: 'error',
     message: 'TypeError: Cannot read properties of undefined (reading length) at src/orders.js:2',
