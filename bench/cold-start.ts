@@ -65,7 +65,9 @@ async function openBare(folder: string): Promise<{ ms: number; cpuSeconds: numbe
 /** Our own, and that of the sample. */
 const databasesIn = (folder: string): string[] => [
   join(folder, 'db'),
-  ...readdirSync(join(folder, 'databases')).map((name) => join(folder, 'databases', name)),
+  ...readdirSync(join(folder, 'databases'), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => join(folder, 'databases', name)),
 ]
 
 async function engineSeconds(folder: string): Promise<number> {

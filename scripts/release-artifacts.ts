@@ -170,7 +170,8 @@ function saveImage(
   file: string,
   { root, version }: { readonly root: string; readonly version: string },
 ): void {
-  const engine = ['podman', 'docker'].find((program) => spawnSync(program, ['--version']).status === 0)
+  // Not `--version`, which a client answers without an engine.
+  const engine = ['podman', 'docker'].find((program) => spawnSync(program, ['version']).status === 0)
   if (engine === undefined) {
     console.log('No image: there is neither podman nor docker here. Build it from svc-image-context.')
     return
