@@ -180,7 +180,7 @@ test('with a container engine, the image is built from the context and saved', (
   rmSync(join(programs, 'podman'))
   const commit = git('rev-parse', 'HEAD').trim()
   expect(readFileSync(join(folder, 'asked'), 'utf8').trim().split('\n')).toEqual([
-    '--version',
+    'version',
     `build --file Containerfile --tag svc:${version} --build-arg SVC_BUILD_COMMIT=${commit} -`,
     `save --output ${join(out, `svc-image-${version}.tar`)} svc:${version}`,
   ])
