@@ -6,6 +6,7 @@ import { newDatabase, startOurs, tokenFor } from './connector.ts'
 import type { Flood } from './flood.ts'
 import { bodyOf, messageSender, WHOAMI } from './mcp.ts'
 import { cpuSeconds, file, inTemporaryFolder, median, run, untilSays, type Program } from './programs.ts'
+import { metOrMissed } from './results.ts'
 import { roundsOf, sized } from './sizes.ts'
 import { p50, timed } from './timing.ts'
 
@@ -73,12 +74,12 @@ async function measure(origin: string, program: Program, call: () => Promise<voi
   }
   return [
     `whoami     quiet: p50 ${p50(quiet).toFixed(2)} ms, ${callMs.toFixed(2)} ms CPU, of which admission is ` +
-      `${(share * 100).toFixed(2)} % (target ${SHARE_TARGET * 100} %: ${share <= SHARE_TARGET ? 'met' : 'missed'})`,
+      `${(share * 100).toFixed(2)} % (target ${SHARE_TARGET * 100} %: ${metOrMissed(share <= SHARE_TARGET)})`,
     ...floods.map(({ path, token, address, ratios }) => {
       const [ratio, target] = [p50(ratios), TARGETS[address]]
       return (
         `${path.padEnd(10)} ${TOKENS[token]}, from ${address} address`.padEnd(58) +
-        `${ratio.toFixed(2)}x (target ${target}x: ${ratio <= target ? 'met' : 'missed'})`
+        `${ratio.toFixed(2)}x (target ${target}x: ${metOrMissed(ratio <= target)})`
       )
     }),
   ]

@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { installClient, machinesNode } from '../test/support/installed-client.ts'
 import { freePort, inTemporaryFolder, startServer, untilAnswers, untilSays } from './programs.ts'
+import { metOrMissed } from './results.ts'
 import { timed } from './timing.ts'
 import { sized } from './sizes.ts'
 
@@ -36,7 +37,7 @@ export const appSource = () =>
       const changed = await timed(async () => push())
       const sent = (pushed: typeof first) => `${pushed.result.sent_files} sent in ${Math.round(pushed.ms)} ms`
       const verdict = (pushed: typeof first, target: number) =>
-        `target ${target}: ${pushed.result.sent_files === target ? 'met' : 'MISSED'}`
+        `target ${target}: ${metOrMissed(pushed.result.sent_files === target)}`
       return [
         `${FILES} new files: ${sent(first)}`,
         `the same again: ${sent(again)} (${verdict(again, 0)})`,

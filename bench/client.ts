@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { installClient, machinesNode } from '../test/support/installed-client.ts'
 import { freePort, inTemporaryFolder, startServer, untilAnswers, untilSays } from './programs.ts'
+import { metOrMissed } from './results.ts'
 import { roundsOf, sized } from './sizes.ts'
 
 const ROUNDS = roundsOf(5)
@@ -85,7 +86,7 @@ const isInstalled = (program: string): boolean =>
 function line(name: string, { cpuMs, wallMs }: Cost, bare: Cost, target?: number): string {
   const [cpu, wall] = [cpuMs / bare.cpuMs, wallMs / bare.wallMs]
   const verdict =
-    target === undefined ? '' : ` (target ${target}x: ${Math.max(cpu, wall) <= target ? 'met' : 'missed'})`
+    target === undefined ? '' : ` (target ${target}x: ${metOrMissed(Math.max(cpu, wall) <= target)})`
   const numbers = `${cpuMs.toFixed(1).padStart(6)} ms CPU ${wallMs.toFixed(1).padStart(6)} ms wall`
   return `${name.padEnd(26)}${numbers}   ${cpu.toFixed(2)}x ${wall.toFixed(2)}x${verdict}`
 }

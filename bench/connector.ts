@@ -24,6 +24,7 @@ import {
   untilSays,
   type Program,
 } from './programs.ts'
+import { metOrMissed } from './results.ts'
 import { roundsOf, sized } from './sizes.ts'
 
 const ROUNDS = roundsOf(3)
@@ -102,7 +103,7 @@ async function compareAssertions(folder: string): Promise<string[]> {
     return [
       `code           svc          ${code.perSecond.toFixed(0)}/s, ${code.cpuMs.toFixed(2)} ms CPU each`,
       `assertion      svc          ${assertion.perSecond.toFixed(0)}/s, ${assertion.cpuMs.toFixed(2)} ms CPU each`,
-      `assertion      to a code    ${ratio.toFixed(2)}x CPU (target ${ASSERTION_CPU_TARGET}x: ${ratio <= ASSERTION_CPU_TARGET ? 'met' : 'missed'})`,
+      `assertion      to a code    ${ratio.toFixed(2)}x CPU (target ${ASSERTION_CPU_TARGET}x: ${metOrMissed(ratio <= ASSERTION_CPU_TARGET)})`,
     ]
   } finally {
     await ours.program.stop()
@@ -267,7 +268,7 @@ function compare(what: keyof typeof TARGETS, our: Load, their: Load): string[] {
   return [
     line('better-auth', their),
     line('svc', our),
-    `${what.padEnd(14)} ratio        ${ratio.toFixed(2)}x (target ${target}x: ${ratio >= target ? 'met' : 'missed'}), ${(our.cpuMs / their.cpuMs).toFixed(2)}x CPU`,
+    `${what.padEnd(14)} ratio        ${ratio.toFixed(2)}x (target ${target}x: ${metOrMissed(ratio >= target)}), ${(our.cpuMs / their.cpuMs).toFixed(2)}x CPU`,
   ]
 }
 
@@ -432,7 +433,7 @@ function reportCalls([bare, ...calls]: (Load & { name: string })[]): string[] {
     ...calls.map((call, at) => {
       const onTop = call.cpuMs - bare!.cpuMs
       const target =
-        at === 0 ? ` (target ${ON_TOP_TARGET_MS} ms: ${onTop <= ON_TOP_TARGET_MS ? 'met' : 'missed'})` : ''
+        at === 0 ? ` (target ${ON_TOP_TARGET_MS} ms: ${metOrMissed(onTop <= ON_TOP_TARGET_MS)})` : ''
       return `${line(call)}, ${onTop.toFixed(3)} on top${target}`
     }),
   ]

@@ -14,6 +14,7 @@ import {
   untilSays,
   type Program,
 } from './programs.ts'
+import { metOrMissed } from './results.ts'
 import { roundsOf, sized } from './sizes.ts'
 
 const FILES = sized(5_000, 50)
@@ -69,7 +70,7 @@ async function compare(svc: Svc, server: Program, folder: string): Promise<strin
   }
   const count = FILES.toLocaleString('en')
   const memory = (few: number, all: number) =>
-    `${few.toFixed(0)} MiB with ${(FILES / 10).toLocaleString('en')} files, ${all.toFixed(0)} MiB with ${count}: ${(all / few).toFixed(2)}x (target ${MEMORY_TARGET}x: ${all / few <= MEMORY_TARGET ? 'met' : 'missed'})`
+    `${few.toFixed(0)} MiB with ${(FILES / 10).toLocaleString('en')} files, ${all.toFixed(0)} MiB with ${count}: ${(all / few).toFixed(2)}x (target ${MEMORY_TARGET}x: ${metOrMissed(all / few <= MEMORY_TARGET)})`
   return [
     `${count} files, CPU of the best of ${ROUNDS}; embedded, a model that answers at once`,
     `all of them, first       ${cpu(allFiles)}`,
@@ -86,7 +87,7 @@ const cpu = (cost: Cost): string =>
 
 function verdict(costs: readonly Cost[], target: number): string {
   const best = costs.toSorted((a, b) => sum(a) - sum(b))[0]!
-  return `${cpu(best)} (target ${target} s: ${sum(best) <= target ? 'met' : 'missed'})`
+  return `${cpu(best)} (target ${target} s: ${metOrMissed(sum(best) <= target)})`
 }
 
 const pageOf = (at: number, edit = ''): string =>

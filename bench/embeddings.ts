@@ -7,6 +7,7 @@ import { builtInFolder, readTokenizer } from '../src/adapters/embeddings/model-f
 import { createTokenizer } from '../src/adapters/embeddings/tokenizer.ts'
 import { loadWeights } from '../src/adapters/embeddings/weights.ts'
 import { file, median, residentMiB, run, untilSays } from './programs.ts'
+import { metOrMissed } from './results.ts'
 import { sized } from './sizes.ts'
 
 type Embed = (text: string) => ArrayLike<number>
@@ -71,14 +72,14 @@ function compareLength(engines: Engines, { tokens, rounds, target }: (typeof LEN
   const said = Object.entries(ms).map(
     ([name, all]) => `${name} ${median(all).toFixed(1)} (best ${Math.min(...all).toFixed(1)})`,
   )
-  return `${tokens} tokens: ${said.join(', ')} ms of CPU; ${own} ${ratio.toFixed(2)}x (target ${target}: ${ratio >= target ? 'met' : 'missed'})`
+  return `${tokens} tokens  ${said.join(', ')} ms of CPU; ${own} ${ratio.toFixed(2)}x (target ${target}: ${metOrMissed(ratio >= target)})`
 }
 
 /** Processes with one thread and with three, each of which has embedded the longest text. */
 async function compareMemory(): Promise<string> {
   const [theirs, own] = [await furtherThread('theirs'), await furtherThread('own')]
   const ratio = theirs / own
-  return `a further thread: theirs ${theirs.toFixed(0)} MiB, ours ${own.toFixed(0)} MiB; ${ratio.toFixed(1)}x (target ${MEMORY_TARGET}: ${ratio >= MEMORY_TARGET ? 'met' : 'missed'})`
+  return `a further thread  theirs ${theirs.toFixed(0)} MiB, ours ${own.toFixed(0)} MiB; ${ratio.toFixed(1)}x (target ${MEMORY_TARGET}: ${metOrMissed(ratio >= MEMORY_TARGET)})`
 }
 
 async function furtherThread(engine: 'theirs' | 'own'): Promise<number> {

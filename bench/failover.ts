@@ -11,6 +11,7 @@ import { openFront, type Front } from '../test/support/front.ts'
 import { newDatabase, startOurs } from './connector.ts'
 import { OWNER } from './person.ts'
 import { freePort, inTemporaryFolder, median, startServer, untilAnswers, type Program } from './programs.ts'
+import { metOrMissed } from './results.ts'
 import { roundsOf } from './sizes.ts'
 
 const ROUNDS = roundsOf(5)
@@ -198,15 +199,14 @@ function report(rounds: readonly { bare: number; ours: number }[], calls: readon
   const ratio = median(rounds.map(({ ours }) => ours)) / median(rounds.map(({ bare }) => bare))
   const longest = Math.max(...calls.map(({ ms }) => ms))
   const of500 = calls.filter(({ status }) => status === 500 || status === 0).length
-  const isMet = (is: boolean) => (is ? 'met' : 'missed')
   const others = [503, 504].map(
     (code) => `${calls.filter(({ status }) => status === code).length} of ${code}`,
   )
   return [
     `bare client    nothing written for ${said('bare')}`,
     `svc            nothing written for ${said('ours')}`,
-    `ratio          ${ratio.toFixed(2)}x (target ${TARGET}x: ${isMet(ratio <= TARGET)})`,
-    `calls          ${calls.length}: ${others.join(', ')}, ${of500} of 500 or without an answer (target 0: ${isMet(of500 === 0)})`,
-    `longest call   ${seconds(longest)} (target ${seconds(WAIT_TARGET_MS)}: ${isMet(longest <= WAIT_TARGET_MS)})`,
+    `ratio          ${ratio.toFixed(2)}x (target ${TARGET}x: ${metOrMissed(ratio <= TARGET)})`,
+    `calls          ${calls.length}: ${others.join(', ')}, ${of500} of 500 or without an answer (target 0: ${metOrMissed(of500 === 0)})`,
+    `longest call   ${seconds(longest)} (target ${seconds(WAIT_TARGET_MS)}: ${metOrMissed(longest <= WAIT_TARGET_MS)})`,
   ]
 }

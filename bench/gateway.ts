@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { inLanes, measured, middle, sender, type Load } from './load.ts'
 import { file, freePort, inTemporaryFolder, run, startServer, untilAnswers } from './programs.ts'
+import { metOrMissed } from './results.ts'
 import { roundsOf, sized } from './sizes.ts'
 
 const REQUESTS = sized(3_000, 50)
@@ -51,6 +52,6 @@ function report(our: Load, their: Load): string[] {
     `bare Hono route    ${their.perSecond.toFixed(0)} requests/s, ${their.cpuMs.toFixed(3)} ms CPU each`,
     `GET /api/v1/me     ${our.perSecond.toFixed(0)} requests/s, ${our.cpuMs.toFixed(3)} ms CPU each`,
     `ratio              ${(our.cpuMs / their.cpuMs).toFixed(2)}x CPU, ${(our.perSecond / their.perSecond).toFixed(2)}x requests/s`,
-    `on top             ${onTop.toFixed(3)} ms CPU a request (target ${ON_TOP_TARGET_MS} ms: ${onTop <= ON_TOP_TARGET_MS ? 'met' : 'missed'})`,
+    `on top             ${onTop.toFixed(3)} ms CPU a request (target ${ON_TOP_TARGET_MS} ms: ${metOrMissed(onTop <= ON_TOP_TARGET_MS)})`,
   ]
 }

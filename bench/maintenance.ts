@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { startPostgres } from '../test/support/postgres.ts'
 import type { MaintenanceRounds, MaintenanceSettings } from './maintenance-rounds.ts'
 import { file, median, run } from './programs.ts'
+import { metOrMissed } from './results.ts'
 import { roundsOf, sized } from './sizes.ts'
 
 const SETTINGS = {
@@ -67,8 +68,6 @@ export async function maintenance(): Promise<string[]> {
   }
 }
 
-const verdict = (isMet: boolean): string => (isMet ? 'met' : 'MISSED')
-
 function toolLines({ tools }: MaintenanceRounds): string[] {
   const rows = Object.entries(tools).map(([name, { bare, ours }]) => ({
     name,
@@ -78,7 +77,7 @@ function toolLines({ tools }: MaintenanceRounds): string[] {
   // Each for itself: in a sum the slowest query would hide what the others cost.
   return rows.map(({ name, bare, ours }) => {
     const ratio = ours / bare
-    return `${name.padEnd(18)} query ${bare.toFixed(2)} ms, through the tool host ${ours.toFixed(2)} ms: ${ratio.toFixed(2)}x (target ${TARGETS.toolRatio}x: ${verdict(ratio <= TARGETS.toolRatio)})`
+    return `${name.padEnd(18)} query ${bare.toFixed(2)} ms, through the tool host ${ours.toFixed(2)} ms: ${ratio.toFixed(2)}x (target ${TARGETS.toolRatio}x: ${metOrMissed(ratio <= TARGETS.toolRatio)})`
   })
 }
 
@@ -88,7 +87,7 @@ function dispatchLines({ dispatch }: MaintenanceRounds): string[] {
     median(dispatch.map((one) => one.databaseMs)),
   ]
   return [
-    `${SETTINGS.apps.toLocaleString('en')} apps of as many organizations due  ${Math.round(databaseMs)} ms CPU of the database, ${Math.round(ms)} ms (target ${TARGETS.dispatchMs} ms CPU: ${verdict(databaseMs < TARGETS.dispatchMs)})`,
+    `${SETTINGS.apps.toLocaleString('en')} apps of as many organizations due  ${Math.round(databaseMs)} ms CPU of the database, ${Math.round(ms)} ms (target ${TARGETS.dispatchMs} ms CPU: ${metOrMissed(databaseMs < TARGETS.dispatchMs)})`,
   ]
 }
 
@@ -99,7 +98,7 @@ function runLines({ runs }: MaintenanceRounds): string[] {
   ]
   const all = own + database
   return [
-    `a run of ${SETTINGS.steps} steps  ${Math.round(own)} ms CPU, and ${Math.round(database)} ms of the database (target ${TARGETS.runMs} ms together: ${verdict(all < TARGETS.runMs)})`,
+    `a run of ${SETTINGS.steps} steps  ${Math.round(own)} ms CPU, and ${Math.round(database)} ms of the database (target ${TARGETS.runMs} ms together: ${metOrMissed(all < TARGETS.runMs)})`,
   ]
 }
 
@@ -110,6 +109,6 @@ function readingLines({ readings }: MaintenanceRounds): string[] {
   if (readings.before.length === 0) return [`${what}  ${Math.round(now)} ms CPU; nothing to compare with`]
   const ratio = now / before
   return [
-    `${what}  before ${Math.round(before)} ms CPU, now ${Math.round(now)} ms: ${ratio.toFixed(2)}x (target ${TARGETS.readRatio}x: ${verdict(ratio <= TARGETS.readRatio)})`,
+    `${what}  before ${Math.round(before)} ms CPU, now ${Math.round(now)} ms: ${ratio.toFixed(2)}x (target ${TARGETS.readRatio}x: ${metOrMissed(ratio <= TARGETS.readRatio)})`,
   ]
 }

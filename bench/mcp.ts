@@ -8,6 +8,7 @@ import type { Settings } from './bare-mcp.ts'
 import { newDatabase, startOurs, tokenFor } from './connector.ts'
 import { inLanes, measured, middle, sender, type Load } from './load.ts'
 import { file, freePort, inTemporaryFolder, run, untilAnswers, type Program } from './programs.ts'
+import { metOrMissed } from './results.ts'
 import { roundsOf, sized } from './sizes.ts'
 
 const CALLS = sized(250, 20)
@@ -184,8 +185,7 @@ function report([whoami, bareWhoami, list, bareList, echo]: readonly (readonly L
         return { perSecond: our.perSecond / their.perSecond, cpuMs: our.cpuMs / their.cpuMs }
       }),
     )
-    const verdict =
-      target === undefined ? '' : ` (target ${target}x: ${perSecond >= target ? 'met' : 'missed'})`
+    const verdict = target === undefined ? '' : ` (target ${target}x: ${metOrMissed(perSecond >= target)})`
     return `${name.padEnd(46)} ${perSecond.toFixed(2)}x requests/s${verdict}, ${cpuMs.toFixed(2)}x CPU`
   }
   return [

@@ -18,6 +18,7 @@ import {
   untilAnswers,
   untilSays,
 } from './programs.ts'
+import { metOrMissed } from './results.ts'
 import { sized } from './sizes.ts'
 
 const REST_MS = sized(5_000, 100)
@@ -48,9 +49,9 @@ export const memory = () =>
     await bare.stop()
     return [
       `Node + bare PGlite            ${their.toFixed(0)} MiB`,
-      `svc at rest                   ${resting.toFixed(0)} MiB (target ${REST_TARGET}: ${resting <= REST_TARGET ? 'met' : 'missed'})`,
+      `svc at rest                   ${resting.toFixed(0)} MiB (target ${REST_TARGET}: ${metOrMissed(resting <= REST_TARGET)})`,
       `ratio                         ${(resting / their).toFixed(2)}x`,
-      `two databases and the model   ${used.toFixed(0)} MiB (target ${USED_TARGET}: ${used <= USED_TARGET ? 'met' : 'missed'})`,
+      `two databases and the model   ${used.toFixed(0)} MiB (target ${USED_TARGET}: ${metOrMissed(used <= USED_TARGET)})`,
     ]
   })
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { connect } from '../db/connect.ts'
 import { inLanes, sender } from './load.ts'
 import { file, freePort, inTemporaryFolder, residentMiB, run, untilSays } from './programs.ts'
+import { metOrMissed } from './results.ts'
 import { sized } from './sizes.ts'
 
 const WARM = sized(3_000, 20)
@@ -65,7 +66,7 @@ function report(seen: readonly number[], rows: number): string[] {
       .join(', ')} MiB`,
     `slope                   ${slope.toFixed(2)} MiB for each ${STEP}`,
     `rows of the activity    ${rows.toFixed(2)} MiB for each ${STEP}, in the embedded database of the same process`,
-    `the rest                ${rest.toFixed(2)} MiB (target ${TARGET}: ${rest <= TARGET ? 'met' : 'missed'})`,
+    `the rest                ${rest.toFixed(2)} MiB (target ${TARGET}: ${metOrMissed(rest <= TARGET)})`,
   ]
 }
 

@@ -5,6 +5,7 @@ import { LEFT_OUT, pgvectorUrl } from './keep-100k.ts'
 import { sender } from './load.ts'
 import { file, freePort, inTemporaryFolder, run, untilSays } from './programs.ts'
 import type { Parts, Settings } from './question-server.ts'
+import { metOrMissed } from './results.ts'
 import type { Engine } from './system-on-100k.ts'
 import { filterValues } from './table-of-100k.ts'
 import { p50, p95, timed } from './timing.ts'
@@ -103,7 +104,7 @@ function report(
     line('bare Hono route', seen.bare),
     line('svc', seen.ours),
     line('svc, answering in YAML', seen.yaml),
-    `  ratio of the p50               ${ratio.toFixed(2)}x (target ${TARGET}x: ${ratio <= TARGET ? 'met' : 'missed'})`,
+    `  ratio of the p50               ${ratio.toFixed(2)}x (target ${TARGET}x: ${metOrMissed(ratio <= TARGET)})`,
     ...Object.entries(parts).map(([name, ms]) => line(name, ms)),
     `  HTTP, reading, answering       ${(p50(seen.ours) - known).toFixed(2)} ms, what is left of the p50`,
   ]

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { measured, middle, sender, type Load } from './load.ts'
 import { file, freePort, inTemporaryFolder, run, untilSays, type Program } from './programs.ts'
+import { metOrMissed } from './results.ts'
 import { roundsOf, sized } from './sizes.ts'
 
 const TARGET = 3
@@ -56,6 +57,6 @@ export const questions = () =>
     return [
       `@lat.md/embed   ${theirs.perSecond.toFixed(1)} questions/s, ${theirs.cpuMs.toFixed(1)} ms of CPU each`,
       `svc             ${own.perSecond.toFixed(1)} questions/s, ${own.cpuMs.toFixed(1)} ms of CPU each`,
-      `ratio           ${ratio.toFixed(2)}x questions/s, CPU ${(theirs.cpuMs / own.cpuMs).toFixed(2)}x (target ${TARGET}x: ${ratio >= TARGET ? 'met' : 'missed'})`,
+      `ratio           ${ratio.toFixed(2)}x questions/s, CPU ${(theirs.cpuMs / own.cpuMs).toFixed(2)}x (target ${TARGET}x: ${metOrMissed(ratio >= TARGET)})`,
     ]
   })

@@ -4,6 +4,7 @@ import { readLogin } from '../src/cores/databases/index.ts'
 import { queryDataSource } from '../src/contracts/data-sources.ts'
 import { LEFT_OUT, pgvectorUrl } from './keep-100k.ts'
 import { inTemporaryFolder } from './programs.ts'
+import { metOrMissed } from './results.ts'
 import { startOn100k, type Engine, type On100k } from './system-on-100k.ts'
 import { allRows, DIMENSIONS, filterValues, ROWS, TABLE } from './table-of-100k.ts'
 import { p50, timed } from './timing.ts'
@@ -132,6 +133,5 @@ const share = (found: readonly number[], truth: ReadonlySet<number>): number =>
 function lineOf(engine: Engine, filter: Filter | undefined, our: number, plain: number, ms: number): string {
   const how = filter?.column === 'part' ? 'random' : 'correlated'
   const what = filter ? `${filter.percent} % ${how}` : 'no filter'
-  const verdict = our >= TARGET ? 'met' : 'missed'
-  return `${engine.kind.padEnd(9)} ${what.padEnd(21)} svc ${our.toFixed(3)} (target ${TARGET}: ${verdict}, p50 ${ms.toFixed(1)} ms), plain HNSW ${plain.toFixed(3)}`
+  return `${engine.kind.padEnd(9)} ${what.padEnd(21)} svc ${our.toFixed(3)} (target ${TARGET}: ${metOrMissed(our >= TARGET)}), p50 ${ms.toFixed(1)} ms, plain HNSW ${plain.toFixed(3)}`
 }

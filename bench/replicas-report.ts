@@ -1,6 +1,7 @@
 /** What four processes do against one, and the words for it. */
 import type { Load } from './load.ts'
 import { median } from './programs.ts'
+import { metOrMissed } from './results.ts'
 
 export const SIDES = { one: 1, four: 4 } as const
 export type SideName = keyof typeof SIDES
@@ -29,6 +30,6 @@ export function report(
     kind,
     line('one'),
     line('four'),
-    `  four against one ${ratio.toFixed(2)}x (target ${TARGET}x: ${ratio >= TARGET ? 'met' : 'missed'})`,
+    `  four against one  ${ratio.toFixed(2)}x (target ${TARGET}x: ${metOrMissed(ratio >= TARGET)})`,
   ]
 }

@@ -20,6 +20,7 @@ import {
   untilAnswers,
   type Program,
 } from './programs.ts'
+import { metOrMissed } from './results.ts'
 import { sized } from './sizes.ts'
 
 const WARM_UP_MS = sized(40_000, 100)
@@ -52,7 +53,7 @@ export const rest = () =>
         `empty Node           ${empty.toFixed(2)} ms a second`,
         ...Object.entries(TARGETS).map(([how, target]) => {
           const ms = seen[how as keyof typeof seen]
-          return `svc, ${how.padEnd(15)} ${ms.toFixed(2)} ms a second (target ${target}: ${ms <= target ? 'met' : 'missed'})`
+          return `svc, ${how.padEnd(15)} ${ms.toFixed(2)} ms a second (target ${target}: ${metOrMissed(ms <= target)})`
         }),
       ]
     } finally {

@@ -42,6 +42,9 @@ export function withResults(before: readonly Result[], added: readonly Result[])
   return order.flatMap((name) => [...kept, ...added].filter(({ bench }) => bench === name))
 }
 
+/** In the lines that a bench prints, after its target: `(target 2x: met)`. */
+export const metOrMissed = (isMet: boolean): 'met' | 'missed' => (isMet ? 'met' : 'missed')
+
 /** Of the lines that a bench prints: a name, two spaces or a colon, what was measured, and perhaps `(target 2x: met)`. */
 export function resultsOf(bench: string, lines: readonly string[], about: Here): Result[] {
   const results: Result[] = []
@@ -49,15 +52,14 @@ export function resultsOf(bench: string, lines: readonly string[], about: Here):
   for (const line of lines) {
     const text = line.trim()
     const [name = '', ...rest] = text.split(/ {2,}|: (?=\d)/)
+    const [whole = '', target, verdict] = / ?\(target ([^:)]+): (met|missed)\)/.exec(text) ?? []
+    if (text.includes('(target ') && (verdict === undefined || rest.length === 0))
+      throw new Error(`A target is neither met nor missed, or of nothing, in: ${line}`)
     if (rest.length === 0) {
       heading = text
       continue
     }
-    const [, target, verdict] = /\(target ([^:)]+)(?:: (met|missed))?/.exec(text) ?? []
-    const measured = rest
-      .join(', ')
-      .replace(/ ?\(target [^)]*\)/, '')
-      .trim()
+    const measured = rest.join(', ').replace(whole, '').trim()
     results.push({
       bench,
       what: heading && line.startsWith(' ') ? `${heading}: ${name}` : name,

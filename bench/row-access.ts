@@ -5,6 +5,7 @@ import {
   SearchConfiguration,
 } from '../src/contracts/data-sources.ts'
 import { inTemporaryFolder } from './programs.ts'
+import { metOrMissed } from './results.ts'
 import { roundsOf, sized } from './sizes.ts'
 import { knownVectors, makeSource, startSourceSystem, type SourceSystem } from './source-system.ts'
 import { p50 } from './timing.ts'
@@ -76,7 +77,7 @@ async function compare(ours: SourceSystem): Promise<string[]> {
     ...Object.entries(SEEN).map(([column, what]) => {
       const cost = p50(spent.get(column as Column)!)
       const ratio = cost / without
-      return `who sees ${what.padEnd(20)} ${cost.toFixed(2)} ms, ${ratio.toFixed(2)}x (target ${TARGET}x: ${ratio <= TARGET ? 'met' : 'missed'})`
+      return `who sees ${what.padEnd(20)} ${cost.toFixed(2)} ms, ${ratio.toFixed(2)}x (target ${TARGET}x: ${metOrMissed(ratio <= TARGET)})`
     }),
   ]
 }

@@ -9,6 +9,7 @@ import { candidateLimit, nearestRows } from '../src/cores/search/nearest-rows.ts
 import { wordRows } from '../src/cores/search/word-rows.ts'
 import { vectorsOf } from './kept-vectors.ts'
 import { file, inTemporaryFolder } from './programs.ts'
+import { metOrMissed } from './results.ts'
 import { knownVectors, makeSource, startSourceSystem, type SourceSystem } from './source-system.ts'
 import { p50, timed } from './timing.ts'
 
@@ -68,8 +69,7 @@ async function compare(
   const byRank = await judge(claims, reciprocal)
   const apart = (what: string, a: Judged, b: Judged) => {
     const distance = Math.abs(a.ndcg - b.ndcg)
-    const verdict = distance <= APART_MAX ? 'met' : 'missed'
-    return `${what.padEnd(24)} ${a.ndcg.toFixed(4)}, brute force ${b.ndcg.toFixed(4)}, apart ${distance.toFixed(4)} (target ${APART_MAX}: ${verdict})`
+    return `${what.padEnd(24)} ${a.ndcg.toFixed(4)}, brute force ${b.ndcg.toFixed(4)}, apart ${distance.toFixed(4)} (target ${APART_MAX}: ${metOrMissed(distance <= APART_MAX)})`
   }
   const line = (what: string, { ndcg, ms }: Judged) =>
     `${what.padEnd(24)} ${ndcg.toFixed(4)}, p50 ${p50(ms).toFixed(1)} ms`
@@ -79,8 +79,8 @@ async function compare(
     apart('svc, 10 % filter', byMeaningFiltered, byForceFiltered),
     `${'BM25'.padEnd(24)} ${BM25}`,
     line('the built-in model', byMeaning),
-    `${line('words', byWords)} (target ${WORDS}: ${byWords.ndcg >= WORDS ? 'met' : 'missed'})`,
-    `${line('hybrid', both)} (target ${HYBRID}: ${both.ndcg >= HYBRID ? 'met' : 'missed'})`,
+    `${line('words', byWords)} (target ${WORDS}: ${metOrMissed(byWords.ndcg >= WORDS)})`,
+    `${line('hybrid', both)} (target ${HYBRID}: ${metOrMissed(both.ndcg >= HYBRID)})`,
     line('by reciprocal rank', byRank),
     // The rule was chosen by the first half, and says nothing there.
     ...(['chosen on', 'held out'] as const).map(

@@ -12,6 +12,7 @@ import { newDatabase, startOurs, tokenFor } from './connector.ts'
 import { inLanes } from './load.ts'
 import { messageSender, tokensOfPeople, WHOAMI } from './mcp.ts'
 import { cpuSeconds, inTemporaryFolder, type Program } from './programs.ts'
+import { metOrMissed } from './results.ts'
 import { sized } from './sizes.ts'
 
 const WARM = sized(2_000, 10)
@@ -52,7 +53,7 @@ export const trail = () =>
       const perRow = (sealing.seconds / sealing.result) * 1e6
       return [
         `whoami  ${((calls.seconds / CALLS) * 1000).toFixed(2)} ms CPU each`,
-        `sealing a call  ${perRow.toFixed(0)} µs CPU, ${share.toFixed(3)}x of it (target ${SEAL_TARGET}x: ${verdict(share <= SEAL_TARGET)})`,
+        `sealing a call  ${perRow.toFixed(0)} µs CPU, ${share.toFixed(3)}x of it (target ${SEAL_TARGET}x: ${metOrMissed(share <= SEAL_TARGET)})`,
         ...(await measureLong(connection, folder)),
       ]
     } finally {
@@ -61,8 +62,6 @@ export const trail = () =>
       await postgres.stop()
     }
   })
-
-const verdict = (isMet: boolean): string => (isMet ? 'met' : 'missed')
 
 const sealingIn = ({ db }: Connection) => ({
   db,
@@ -83,7 +82,7 @@ async function measureLong(connection: Connection, folder: string): Promise<stri
   const { problem, rows } = verified.result
   if (problem || rows !== ROWS) throw new Error(`${rows} rows, ${problem?.says}`)
   const line = (what: string, seconds: number) =>
-    `${what}  ${seconds.toFixed(1)} s CPU (target ${SECONDS_TARGET} s: ${verdict(seconds <= SECONDS_TARGET)})`
+    `${what}  ${seconds.toFixed(1)} s CPU (target ${SECONDS_TARGET} s: ${metOrMissed(seconds <= SECONDS_TARGET)})`
   return [
     `sealing ${ROWS} rows  ${sealed.seconds.toFixed(1)} s CPU`,
     line(`export of ${ROWS} rows`, exported.seconds),

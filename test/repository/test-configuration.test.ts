@@ -1,5 +1,5 @@
 /** A path of the test configuration that matches nothing is an error, and so is a test that no project runs. */
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { matchesGlob } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { TestProjectInlineConfiguration } from 'vitest/config'
@@ -9,7 +9,7 @@ import { askedThird, SECONDS, thirdOf } from '../long-thirds.ts'
 import { files, matching } from '../matching.ts'
 import { readProofs, withProofRuns, withRun } from '../proofs.ts'
 import { resultOf } from '../record-proof.ts'
-import { readResults, resultsOf, withResults, type Result } from '../../bench/results.ts'
+import { metOrMissed, readResults, resultsOf, withResults, type Result } from '../../bench/results.ts'
 import main from '../vitest.config.ts'
 import ha from '../vitest.ha.config.ts'
 import long, { ASKED_FOR } from '../vitest.long.config.ts'
@@ -178,6 +178,26 @@ describe('what a run proves', () => {
     ])
   })
 
+  test('of a bench with a target are met or missed', () => {
+    const read = (line: string) => resultsOf('apps', [line], about)
+    expect(read(`ratio  1.2x (target 1x: ${metOrMissed(false)}), 3 ms`)).toMatchObject([
+      { measured: '1.2x, 3 ms', target: '1x', met: false },
+    ])
+    expect(read(`ratio  0.9x (target 1x: ${metOrMissed(true)})`)).toMatchObject([{ target: '1x', met: true }])
+    for (const line of [
+      'ratio  1.2x (target 1x: MISSED)',
+      'ratio  1.2x (target 1x)',
+      'ratio 1.2x (target 1x: met)',
+    ])
+      expect(() => read(line)).toThrow(line)
+    const printed = readdirSync('bench')
+      .filter((name) => name.endsWith('.ts') && name !== 'results.ts')
+      .flatMap((name) => readFileSync(`bench/${name}`, 'utf8').split('\n'))
+      .filter((line) => line.includes('(target ') && line.includes('`'))
+    expect(printed.length).toBeGreaterThan(30)
+    for (const line of printed) expect(line).toContain(': ${metOrMissed(')
+  })
+
   test('of a bench replaces what its last run said, and leaves what came by hand', () => {
     const before = [
       result('a', 'old'),
@@ -194,7 +214,7 @@ describe('what a run proves', () => {
       ...before.filter(({ bench }) => bench === 'a'),
       result('b', 'other', 'hand'),
     ])
-    for (const { target, met } of readResults()) expect(met === null || target !== null).toBe(true)
+    for (const { target, met } of readResults()) expect(met === null).toBe(target === null)
   })
 
   test('is nothing about an operation that no walk had an answer of', () => {
