@@ -1,6 +1,11 @@
 /** Prometheus metrics of this process: its requests, jobs and sends, the queue of messages, and those of Node itself. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { observeNode } from './node-metrics.ts'
+import { CONTENT_TYPE, createRegistry, type Registry } from './prometheus.ts'
+
+/** In seconds. */
+const REQUEST_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
+const JOB_BUCKETS = [0.01, 0.1, 1, 10, 60]
 
 export type ObservedRequest = {
   service: string
@@ -36,58 +41,34 @@ export type Metrics = {
 }
 
 export function createMetrics(): Metrics {
-  const register = new Registry()
-  collectDefaultMetrics({ register })
-  const requests = new Histogram({
-    name: 'svc_http_request_duration_seconds',
-    help: 'Time to answer, by service, operation and status.',
-    labelNames: ['service', 'route', 'method', 'status'],
-    buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
-    registers: [register],
-  })
-  const jobs = new Histogram({
-    name: 'svc_job_duration_seconds',
-    help: 'Time a background job took.',
-    labelNames: ['job'],
-    buckets: [0.01, 0.1, 1, 10, 60],
-    registers: [register],
-  })
-  const failures = new Counter({
-    name: 'svc_job_failures_total',
-    help: 'Background jobs that failed.',
-    labelNames: ['job'],
-    registers: [register],
-  })
-  const attempts = new Counter({
-    name: 'svc_notification_attempts_total',
-    help: 'Attempts to send a message, by channel and outcome.',
-    labelNames: ['channel', 'outcome'],
-    registers: [register],
-  })
-  const refusals = new Counter({
-    name: 'svc_http_requests_refused_total',
-    help: 'Requests refused with OVERLOADED before any service saw them, by reason.',
-    labelNames: ['reason'],
-    registers: [register],
-  })
+  const registry = createRegistry()
+  observeNode(registry)
+  const requests = registry.histogram(
+    'svc_http_request_duration_seconds',
+    'Time to answer, by service, operation and status.',
+    REQUEST_BUCKETS,
+  )
+  const jobs = registry.histogram('svc_job_duration_seconds', 'Time a background job took.', JOB_BUCKETS)
+  const failures = registry.counter('svc_job_failures_total', 'Background jobs that failed.')
+  const attempts = registry.counter(
+    'svc_notification_attempts_total',
+    'Attempts to send a message, by channel and outcome.',
+  )
+  const refusals = registry.counter(
+    'svc_http_requests_refused_total',
+    'Requests refused with OVERLOADED before any service saw them, by reason.',
+  )
   let exposeQueue = async (): Promise<void> => {}
   return {
     observeQueue(read) {
-      exposeQueue = queueGauges(register, read)
+      exposeQueue = queueGauges(registry, read)
     },
     observeRefusal(reason) {
-      refusals.inc({ reason })
+      refusals.add({ reason })
     },
     observeOpenRequests(read) {
       const gauge = (name: string, help: string, count: () => number) =>
-        new Gauge({
-          name,
-          help,
-          registers: [register],
-          collect() {
-            this.set(count())
-          },
-        })
+        registry.read('gauge', name, help, count)
       gauge(
         'svc_http_requests_open',
         'Requests that have started and are not answered yet.',
@@ -96,18 +77,18 @@ export function createMetrics(): Metrics {
       gauge('svc_http_requests_waiting', 'Requests that wait for their turn to start.', () => read().waiting)
     },
     observeAttempt(channel, outcome) {
-      attempts.inc({ channel, outcome })
+      attempts.add({ channel, outcome })
     },
     observeRequest({ seconds, status, ...labels }) {
-      requests.observe({ ...labels, status: String(status) }, seconds)
+      requests.observe(seconds, { ...labels, status: String(status) })
     },
     observeJob(job, outcome, seconds) {
-      jobs.observe({ job }, seconds)
-      if (outcome === 'failed') failures.inc({ job })
+      jobs.observe(seconds, { job })
+      if (outcome === 'failed') failures.add({ job })
     },
     async expose() {
       await exposeQueue()
-      return { text: await register.metrics(), type: register.contentType }
+      return { text: registry.text(), type: CONTENT_TYPE }
     },
   }
 }
@@ -115,21 +96,27 @@ export function createMetrics(): Metrics {
 /** A database that does not answer must not take the metrics of the process with it. */
 const QUEUE_READ_MS = 2_000
 
-function queueGauges(register: Registry, read: () => Promise<ObservedQueue>): () => Promise<void> {
-  const gauge = (name: string, help: string) => new Gauge({ name, help, registers: [register] })
-  const due = gauge('svc_notification_messages_due', 'Messages whose time has come, not on their way yet.')
-  const inFlight = gauge('svc_notification_messages_in_flight', 'Messages whose attempt has no outcome yet.')
-  const events = gauge('svc_notification_events_waiting', 'Events whose deliveries are not made yet.')
-  const circuits = gauge(
+function queueGauges(registry: Registry, read: () => Promise<ObservedQueue>): () => Promise<void> {
+  const due = registry.gauge(
+    'svc_notification_messages_due',
+    'Messages whose time has come, not on their way yet.',
+  )
+  const inFlight = registry.gauge(
+    'svc_notification_messages_in_flight',
+    'Messages whose attempt has no outcome yet.',
+  )
+  const events = registry.gauge(
+    'svc_notification_events_waiting',
+    'Events whose deliveries are not made yet.',
+  )
+  const circuits = registry.gauge(
     'svc_notification_circuits_open',
     'Targets that did not answer several times in a row.',
   )
-  const oldest = new Gauge({
-    name: 'svc_notification_oldest_waiting_seconds',
-    help: 'How long the oldest due message or event of an organization waits, of the 100 that wait longest.',
-    labelNames: ['organization'],
-    registers: [register],
-  })
+  const oldest = registry.gauge(
+    'svc_notification_oldest_waiting_seconds',
+    'How long the oldest due message or event of an organization waits, of the 100 that wait longest.',
+  )
   let reading: Promise<ObservedQueue | undefined> | undefined
   const readOnce = () =>
     (reading ??= read()
@@ -145,7 +132,7 @@ function queueGauges(register: Registry, read: () => Promise<ObservedQueue>): ()
     oldest.reset()
     for (const { orgId, waitingSince } of queue?.organizations ?? []) {
       if (waitingSince)
-        oldest.set({ organization: orgId }, Math.max(0, Date.now() - waitingSince.getTime()) / 1000)
+        oldest.set(Math.max(0, Date.now() - waitingSince.getTime()) / 1000, { organization: orgId })
     }
   }
 }
