@@ -590,7 +590,14 @@ const pullRequest: Leased = {
     ),
   async claim(clock) {
     const claimed = await claimPullRequest(storage(clock))
-    return claimed && { write: () => settlePullRequest(storage(clock), claimed, async () => {}) }
+    if (!claimed) return claimed
+    return {
+      async write() {
+        let isWritten = false
+        await settlePullRequest(storage(clock), claimed, async () => void (isWritten = true))
+        return isWritten
+      },
+    }
   },
   // Whoever claims next takes it.
   expire: async () => {},

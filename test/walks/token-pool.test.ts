@@ -6,6 +6,8 @@ import {
   closeReservations,
   expireReservations,
   markSent,
+  noteOutcome,
+  readOutageState,
   readTokenPool,
   reserveTokens,
   settleTokens,
@@ -65,6 +67,29 @@ test('an outage is booked apart, and takes a tenth of the allowance at most', as
   // It counts all the same: whoever was down may send a bill.
   expect(await reserve(901)).toBeUndefined()
   expect(await reserve(900)).toBeDefined()
+})
+
+test('a model that answers too late is left alone by whoever it was too late for, one that is down by everybody', async () => {
+  const [one, other, third] = [await pool(), await pool(), await pool()]
+  const [model, now] = [unique('model'), system.clock.now()]
+  const note = async (outcome: 'timeout' | 'outage' | 'answered', ...by: { orgId: string }[]) => {
+    for (const { orgId } of by) await noteOutcome(system.db, { orgId, model, now }, outcome)
+  }
+  const state = ({ orgId }: { orgId: string }) => readOutageState(system.db, { orgId, model, now })
+  await note('timeout', one, other)
+  expect(await state(one)).toEqual({ own: false, everybody: false })
+  await note('timeout', one, other)
+  expect(await state(one)).toEqual({ own: true, everybody: false })
+  expect(await state(third)).toEqual({ own: false, everybody: false })
+  await note('outage', one, one, other)
+  expect(await state(third)).toEqual({ own: false, everybody: false })
+  await note('outage', other)
+  expect(await state(third)).toEqual({ own: false, everybody: true })
+  await note('answered', third)
+  expect([await state(one), await state(third)]).toEqual([
+    { own: false, everybody: false },
+    { own: false, everybody: false },
+  ])
 })
 
 test('usage that nobody told counts in full, and more than reserved is booked apart', async () => {
