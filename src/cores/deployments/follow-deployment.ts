@@ -1,10 +1,11 @@
 /** The proposals that a deployment carries out, and the findings behind them, stand as the deployment does. */
 import type { Transaction } from '../../../db/connect.ts'
 import { and, eq, inArray } from '../../../db/drizzle.ts'
-import { findings, proposals } from '../../../db/schema.ts'
+import { proposals } from '../../../db/schema.ts'
 import type { DeploymentState } from '../../contracts/deployment-states.ts'
 import type { FindingState, ProposalState } from '../../contracts/outcomes.ts'
 import type { Clock } from '../dependencies.ts'
+import { moveFindings } from '../move-findings.ts'
 import { landMerged } from '../revisions/index.ts'
 import { notifyChange } from '../changes/index.ts'
 import type { Deployment } from './deployment-rows.ts'
@@ -63,19 +64,10 @@ export async function followDeployment(
   if (change === undefined) return
   // What runs now is gone with the next deployment: a push has taken it away.
   const meant = followed.filter(({ undoneBy }) => change.to !== 'resolved' || undoneBy === null)
-  if (meant.length === 0) return
-  await tx
-    .update(findings)
-    .set({ state: change.to })
-    .where(
-      and(
-        eq(findings.orgId, orgId),
-        eq(findings.appId, appId),
-        inArray(
-          findings.fingerprint,
-          meant.map(({ fingerprint }) => fingerprint),
-        ),
-        inArray(findings.state, [...change.from]),
-      ),
-    )
+  await moveFindings(
+    tx,
+    { orgId, appId },
+    meant.map(({ fingerprint }) => fingerprint),
+    change,
+  )
 }

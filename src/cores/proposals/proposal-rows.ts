@@ -1,10 +1,11 @@
 /** Proposals as the operations find and return them. */
 import type { Handle, Transaction } from '../../../db/connect.ts'
 import { and, eq } from '../../../db/drizzle.ts'
-import { findings, proposals } from '../../../db/schema.ts'
+import { proposals } from '../../../db/schema.ts'
 import { notFound } from '../../contracts/errors.ts'
 import type { FindingState } from '../../contracts/outcomes.ts'
 import { notifyChange } from '../changes/index.ts'
+import { moveFindings } from '../move-findings.ts'
 import { presentEffect } from './present-effect.ts'
 import { findPullRequest, presentPullRequest, type PullRequestRow } from '../remotes/index.ts'
 import { decisionFor, type Decidable, type Decider, type DecisionRules } from './decide.ts'
@@ -87,23 +88,16 @@ export async function changeProposal(
 }
 
 /** The finding behind a proposal stands as it does. Only what was resolved comes back: others are in somebody's hands. */
-export async function setFinding(
+export const setFinding = (
   tx: Transaction,
-  { orgId, appId, fingerprint }: Pick<Proposal, 'orgId' | 'appId' | 'fingerprint'>,
+  proposal: Pick<Proposal, 'orgId' | 'appId' | 'fingerprint'>,
   state: FindingState,
-): Promise<void> {
-  await tx
-    .update(findings)
-    .set({ state, reopenedBy: null })
-    .where(
-      and(
-        eq(findings.orgId, orgId),
-        eq(findings.appId, appId),
-        eq(findings.fingerprint, fingerprint),
-        state === 'open' ? eq(findings.state, 'resolved') : undefined,
-      ),
-    )
-}
+): Promise<void> =>
+  moveFindings(tx, proposal, [proposal.fingerprint], {
+    from: state === 'open' ? ['resolved'] : undefined,
+    to: state,
+    reopenedBy: null,
+  })
 
 /** The principal that made it: nobody can sign in as one. */
 const authorIdOf = ({ executionId }: Pick<Proposal, 'executionId'>): string => `run:${executionId}`

@@ -2,9 +2,10 @@
 import type { Handle, Transaction } from '../../../db/connect.ts'
 import { and, eq, inArray, isNotNull, sql } from '../../../db/drizzle.ts'
 import { notify } from '../../../db/listen.ts'
-import { findings, proposals, pullRequests } from '../../../db/schema.ts'
+import { proposals, pullRequests } from '../../../db/schema.ts'
 import type { PullRequestCode } from '../../contracts/git-hosts.ts'
 import type { Clock } from '../dependencies.ts'
+import { moveFindings } from '../move-findings.ts'
 import { recordEvent } from '../outbox.ts'
 import { leased } from '../work/index.ts'
 import type { RemoteKey } from './remote-rows.ts'
@@ -107,17 +108,8 @@ export async function failPullRequest(
     .where(isPullRequest(key))
     .returning({ ordinal: pullRequests.ordinal })
   if (!proposal) return
-  await tx
-    .update(findings)
-    .set({ state: 'open' })
-    .where(
-      and(
-        eq(findings.orgId, key.orgId),
-        eq(findings.appId, proposal.appId),
-        eq(findings.fingerprint, proposal.fingerprint),
-        eq(findings.state, 'proposed'),
-      ),
-    )
+  const { appId, fingerprint } = proposal
+  await moveFindings(tx, { orgId: key.orgId, appId }, [fingerprint], { from: ['proposed'], to: 'open' })
   await recordEvent(tx, clock, {
     orgId: key.orgId,
     type: 'application.maintenance.proposal.failed',
@@ -126,7 +118,7 @@ export async function failPullRequest(
     // One that is merged may fail more than once.
     dedupKey: `${key.id}:failed:${row!.ordinal}:${now.getTime()}`,
     actorId: null,
-    appId: proposal.appId,
+    appId,
     data: { proposal_id: key.id, code },
   })
 }

@@ -4,8 +4,9 @@
  */
 import type { Transaction } from '../../../db/connect.ts'
 import { and, desc, eq, inArray, or, sql } from '../../../db/drizzle.ts'
-import { appHeads, deployments, findings, proposals, pullRequests } from '../../../db/schema.ts'
+import { appHeads, deployments, proposals, pullRequests } from '../../../db/schema.ts'
 import type { Clock } from '../dependencies.ts'
+import { moveFindings } from '../move-findings.ts'
 import { findRevision, type AppKey } from './find-revision.ts'
 import { changeHolder } from './find-undone.ts'
 
@@ -110,17 +111,11 @@ export async function landMerged(
           restoredAt: null,
         })
         .where(isProposal)
-      await tx
-        .update(findings)
-        .set({ state: 'resolved', reopenedBy: null })
-        .where(
-          and(
-            eq(findings.orgId, orgId),
-            eq(findings.appId, appId),
-            eq(findings.fingerprint, proposal.fingerprint),
-            inArray(findings.state, ['open', 'proposed']),
-          ),
-        )
+      await moveFindings(tx, key, [proposal.fingerprint], {
+        from: ['open', 'proposed'],
+        to: 'resolved',
+        reopenedBy: null,
+      })
     }
     await tx
       .update(pullRequests)

@@ -15,6 +15,7 @@ import { makeId } from '../../contracts/ids.ts'
 import type { Principal } from '../../contracts/operation.ts'
 import { shownPath } from '../../contracts/source-paths.ts'
 import type { App } from '../apps/index.ts'
+import { moveFindings } from '../move-findings.ts'
 import { recordAudit } from '../record-audit.ts'
 import type { Clock } from '../dependencies.ts'
 import {
@@ -125,10 +126,11 @@ function headMoved({ alias }: App, head: string, { proposals: undone, files }: U
 async function markUndone(
   tx: Transaction,
   clock: Clock,
-  { orgId, appId }: AppKey,
+  key: AppKey,
   revisionId: string,
   { proposals: undone, restored }: Undone,
 ): Promise<void> {
+  const { orgId } = key
   const mark = async (ids: string[], undoneBy: string | null) => {
     await tx
       .update(proposals)
@@ -144,41 +146,24 @@ async function markUndone(
       restored.map(({ id }) => id),
       null,
     )
-    await tx
-      .update(findings)
-      .set({ state: 'resolved', reopenedBy: null })
-      .where(
-        and(
-          eq(findings.orgId, orgId),
-          eq(findings.appId, appId),
-          eq(findings.state, 'open'),
-          isNotNull(findings.reopenedBy),
-          inArray(
-            findings.fingerprint,
-            restored.flatMap(({ fingerprint, isDeployed }) => (isDeployed ? [fingerprint] : [])),
-          ),
-        ),
-      )
+    await moveFindings(
+      tx,
+      key,
+      restored.flatMap(({ fingerprint, isDeployed }) => (isDeployed ? [fingerprint] : [])),
+      { from: ['open'], to: 'resolved', reopenedBy: null, when: isNotNull(findings.reopenedBy) },
+    )
   }
   if (undone.length === 0) return
   await mark(
     undone.map(({ id }) => id),
     revisionId,
   )
-  await tx
-    .update(findings)
-    .set({ state: 'open', reopenedBy: revisionId })
-    .where(
-      and(
-        eq(findings.orgId, orgId),
-        eq(findings.appId, appId),
-        inArray(findings.state, ['proposed', 'resolved']),
-        inArray(
-          findings.fingerprint,
-          undone.map(({ fingerprint }) => fingerprint),
-        ),
-      ),
-    )
+  await moveFindings(
+    tx,
+    key,
+    undone.map(({ fingerprint }) => fingerprint),
+    { from: ['proposed', 'resolved'], to: 'open', reopenedBy: revisionId },
+  )
 }
 
 /** A later push is compared with the file by the name that it has now. */
@@ -237,21 +222,12 @@ export async function moveHead(
       ),
     )
     .returning({ fingerprint: proposals.fingerprint })
-  if (stale.length === 0) return
-  await tx
-    .update(findings)
-    .set({ state: 'open' })
-    .where(
-      and(
-        eq(findings.orgId, key.orgId),
-        eq(findings.appId, key.appId),
-        eq(findings.state, 'proposed'),
-        inArray(
-          findings.fingerprint,
-          stale.map(({ fingerprint }) => fingerprint),
-        ),
-      ),
-    )
+  await moveFindings(
+    tx,
+    key,
+    stale.map(({ fingerprint }) => fingerprint),
+    { from: ['proposed'], to: 'open' },
+  )
 }
 
 /** They are there until the transaction ends, because retention waits for it. */
