@@ -1,4 +1,4 @@
-/** Vectors of some texts, paid for by their organization. */
+/** Embeds what is staged, paid for by its organization. */
 import { takeTokens } from '../embeddings/index.ts'
 import { vectorLiteral } from '../search/index.ts'
 import type { LoadRow } from './load-rows.ts'
@@ -6,6 +6,28 @@ import type { StepContext } from './step.ts'
 
 /** The longest take 13 s. */
 export const BATCH = 32
+
+type StagedText = { readonly sha256: string; readonly text: string }
+
+/** Wherever the same text is staged. How many of them, the first ones. */
+export async function embedStaged(
+  context: StepContext,
+  load: LoadRow,
+  table: string,
+  found: readonly StagedText[],
+): Promise<number> {
+  const vectors = await embedFirst(
+    context,
+    load,
+    found.map(({ text }) => text),
+  )
+  await context.queries.query(
+    `update ${table} s set embedding = (e ->> 1)::vector
+      from jsonb_array_elements($1::text::jsonb) e where s.text_sha256 = e ->> 0 and s.embedding is null`,
+    [JSON.stringify(vectors.map((vector, at) => [found[at]!.sha256, vector]))],
+  )
+  return vectors.length
+}
 
 /** Of the texts, in their order: as many as a day's tokens are enough for, since more would wait for ever. */
 export async function embedFirst(

@@ -1,5 +1,5 @@
 /** Embeds the next passages of a sync that have no vector yet, with the headings above them. */
-import { BATCH, embedFirst } from './embed-first.ts'
+import { BATCH, embedStaged } from './embed-first.ts'
 import { stagedTable } from './staging.ts'
 import type { Step } from './step.ts'
 
@@ -14,15 +14,6 @@ export const embedPassagesStep: Step = async (context, load) => {
     [String(load.embedded)],
   )
   if (found.length === 0) return { phase: 'finishing', embedded: load.rows }
-  const vectors = await embedFirst(
-    context,
-    load,
-    found.map(({ text }) => text),
-  )
-  await queries.query(
-    `update ${staged} s set embedding = (e ->> 1)::vector
-      from jsonb_array_elements($1::text::jsonb) e where s.text_sha256 = e ->> 0 and s.embedding is null`,
-    [JSON.stringify(vectors.map((vector, at) => [found[at]!.sha256, vector]))],
-  )
-  return { embedded: Number(found[vectors.length - 1]!.n) }
+  const embedded = await embedStaged(context, load, staged, found)
+  return { embedded: Number(found[embedded - 1]!.n) }
 }

@@ -4,7 +4,7 @@ import type { StoredPlan } from '../../../db/schema.ts'
 import type { Queries } from '../databases/index.ts'
 import { passagesComment, passagesTable } from '../search/index.ts'
 import { keyOf, wholeText } from './compare-rows.ts'
-import { BATCH, embedFirst } from './embed-first.ts'
+import { BATCH, embedStaged } from './embed-first.ts'
 import type { LoadRow } from './load-rows.ts'
 import { mayBeLong } from './row-passages.ts'
 import { idColumn } from './search-entry.ts'
@@ -100,15 +100,6 @@ async function embedPassages(context: StepContext, load: LoadRow): Promise<Parti
     )
     return { phase: 'indexing', plan: { ...plan, longRows: Number(counted?.rows) } }
   }
-  const vectors = await embedFirst(
-    context,
-    load,
-    found.map(({ text }) => text),
-  )
-  await queries.query(
-    `update ${staged} s set embedding = (e ->> 1)::vector
-      from jsonb_array_elements($1::text::jsonb) e where s.text_sha256 = e ->> 0 and s.embedding is null`,
-    [JSON.stringify(vectors.map((vector, at) => [found[at]!.sha256, vector]))],
-  )
+  await embedStaged(context, load, staged, found)
   return {}
 }
