@@ -11,7 +11,7 @@ import { LogLine } from './logs.ts'
 import { Finding } from './maintenance.ts'
 import { reading } from './operation.ts'
 import { RUN_STATUSES } from './outcomes.ts'
-import { Proposal } from './proposals.ts'
+import { Proposal, ProposedChange } from './proposals.ts'
 
 const Level = z.enum(LOG_LEVELS)
 const StepName = z.enum(Object.keys(INCIDENT_STEPS) as [IncidentStep, ...IncidentStep[]])
@@ -31,20 +31,7 @@ const IncidentLog = z.object({
   lines: z.array(LogLine).describe(`The newest, at most ${INCIDENT_LINES}.`),
 })
 
-const IncidentProposal = Proposal.extend({
-  diff: z.string().nullable().describe(`What \`git apply\` reads; ${hidden}`),
-  files: z
-    .array(
-      z.object({
-        path: z.string(),
-        change: z.enum(['added', 'removed', 'changed']),
-        added_lines: z.int(),
-        removed_lines: z.int(),
-      }),
-    )
-    .nullable()
-    .describe(hidden),
-})
+const IncidentProposal = Proposal.extend(ProposedChange.shape)
 
 const SuggestedCheck = z.object({
   name: z.string(),

@@ -148,8 +148,8 @@ const Flag = z.object({
   detail: z.string().describe('The host, the dependency, the call or the character, as plain text.'),
 })
 
-const ProposalDetails = Proposal.extend({
-  rationale: z.string().nullable().describe(`Written by the model; ${hidden}`),
+/** What of a proposal only those see who may read source. */
+export const ProposedChange = z.object({
   diff: z.string().nullable().describe(`What \`git apply\` reads; ${hidden}`),
   files: z
     .array(
@@ -162,6 +162,11 @@ const ProposalDetails = Proposal.extend({
     )
     .nullable()
     .describe(hidden),
+})
+
+const ProposalDetails = Proposal.extend({
+  rationale: z.string().nullable().describe(`Written by the model; ${hidden}`),
+  ...ProposedChange.shape,
   effect_hours: z
     .array(z.object({ at: Time, errors: z.int(), lines: z.int() }))
     .describe(
