@@ -3,7 +3,7 @@ import * as z from 'zod'
 import type { RightName } from '../../contracts/git-hosts.ts'
 import type { RemoteAccess } from '../../cores/remotes/git-host-port.ts'
 import type { GuardedPost } from '../outbound/guarded-post.ts'
-import { Branch, HostFailed, hostApi, isBlob, Number_, segments, Sha } from './host-api.ts'
+import { Branch, HostFailed, holdsFiles, hostApi, Number_, segments, Sha } from './host-api.ts'
 import type { HostDriver, HostRequest } from './host-driver.ts'
 
 const RepositoryAnswer = z.object({
@@ -79,15 +79,9 @@ export function gitea(send: GuardedPost, remote: RemoteAccess): HostDriver {
 
     async holdsChange({ message, files }, id) {
       const { commit, parents, files: changed } = await api.get(`${repo}/git/commits/${id}`, Commit)
-      if (commit.message.trim() !== message.trim()) return false
+      if (commit.message.trim() !== message.trim() || parents.length !== 1) return false
       const paths = new Set(changed.map(({ filename }) => filename))
-      if (parents.length !== 1 || paths.size !== files.length) return false
-      for (const { path, after } of files) {
-        const blob = await blobAt(path, id)
-        const isSame = after === null ? blob === undefined : blob !== undefined && isBlob(after, blob)
-        if (!paths.has(path) || !isSame) return false
-      }
-      return true
+      return holdsFiles(paths, files, (path) => blobAt(path, id))
     },
 
     findTip: async (branch) =>

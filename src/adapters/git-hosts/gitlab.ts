@@ -3,7 +3,7 @@ import * as z from 'zod'
 import type { RightName } from '../../contracts/git-hosts.ts'
 import type { RemoteAccess } from '../../cores/remotes/git-host-port.ts'
 import type { GuardedPost } from '../outbound/guarded-post.ts'
-import { Branch, hostApi, isBlob, Number_, Sha } from './host-api.ts'
+import { Branch, holdsFiles, hostApi, Number_, Sha } from './host-api.ts'
 import type { HostDriver, HostRequest } from './host-driver.ts'
 
 const Level = z.object({ access_level: z.int() }).nullish()
@@ -100,13 +100,7 @@ export function gitlab(send: GuardedPost, remote: RemoteAccess): HostDriver {
       if (said.trim() !== message.trim() || parents.length !== 1) return false
       const changed = await api.get(`${project}/repository/commits/${id}/diff?per_page=100`, Diff)
       const paths = new Set(changed.flatMap(({ old_path: old, new_path: now }) => [old, now]))
-      if (paths.size !== files.length) return false
-      for (const { path, after } of files) {
-        const blob = await blobAt(path, id)
-        const isSame = after === null ? blob === undefined : blob !== undefined && isBlob(after, blob)
-        if (!paths.has(path) || !isSame) return false
-      }
-      return true
+      return holdsFiles(paths, files, (path) => blobAt(path, id))
     },
 
     findTip: async (branch) =>

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import type { PullRequestCode } from '../../contracts/git-hosts.ts'
-import type { RemoteAccess } from '../../cores/remotes/git-host-port.ts'
+import type { ProposedBranch, RemoteAccess } from '../../cores/remotes/git-host-port.ts'
 import type { GuardedPost } from '../outbound/guarded-post.ts'
 
 /** A file of a revision has at most a MiB, and comes as base64. */
@@ -144,8 +144,9 @@ export const Number_ = z.int().min(1).max(2_147_483_647)
 
 export const segments = (path: string): string => path.split('/').map(encodeURIComponent).join('/')
 
-/** As git names a content; hosts with SHA-256 repositories have longer ones. */
-export const isBlob = (content: Buffer, sha: string): boolean => {
+/** As git names a content; hosts with SHA-256 repositories have longer ones. Null and undefined: there is no such file. */
+export const isBlob = (content: Buffer | null, sha: string | undefined): boolean => {
+  if (content === null || sha === undefined) return content === null && sha === undefined
   const header = `blob ${content.length}\0`
   return (
     createHash(sha.length === 40 ? 'sha1' : 'sha256')
@@ -153,4 +154,17 @@ export const isBlob = (content: Buffer, sha: string): boolean => {
       .update(content)
       .digest('hex') === sha
   )
+}
+
+/** Whether what a commit changed is these files, as they are to be. */
+export async function holdsFiles(
+  changed: ReadonlySet<string>,
+  files: ProposedBranch['files'],
+  blobOf: (path: string) => Promise<string | undefined>,
+): Promise<boolean> {
+  if (changed.size !== files.length) return false
+  for (const { path, after } of files) {
+    if (!changed.has(path) || !isBlob(after, await blobOf(path))) return false
+  }
+  return true
 }

@@ -76,9 +76,7 @@ async function lookAt(
 /** Whole files are written: what somebody has changed upstream must not be lost by it. */
 async function requireSame(host: HostDriver, { files }: ProposedBranch, tip: string): Promise<void> {
   for (const { path, before } of files) {
-    const blob = await host.blobAt(path, tip)
-    const isSame = before === null ? blob === undefined : blob !== undefined && isBlob(before, blob)
-    if (!isSame) throw new HostFailed('UPSTREAM_DIFFERS')
+    if (!isBlob(before, await host.blobAt(path, tip))) throw new HostFailed('UPSTREAM_DIFFERS')
   }
 }
 
