@@ -5,7 +5,7 @@ import { createEmbeddingModels } from '../src/adapters/embeddings/index.ts'
 import { listen } from '../src/boot/listener.ts'
 import type { EmbeddingModels } from '../src/cores/search/index.ts'
 import { file } from './programs.ts'
-import { knownVectors, makeSource, startSourceSystem } from './source-system.ts'
+import { knownVectors, makeNotes, startSourceSystem } from './source-system.ts'
 import { questionVectors } from './table-of-100k.ts'
 
 const MODEL = 'minilm-l6-v2'
@@ -19,34 +19,7 @@ async function serve(): Promise<void> {
   const [folder, port, engine] = process.argv.slice(2) as [string, string, 'own' | 'theirs']
   const models = engine === 'own' ? createEmbeddingModels(new Map()) : theirs()
   const ours = await startSourceSystem({ SVC_DATA_DIR: folder, PORT: port }, models)
-  const entry = {
-    label: 'notes',
-    table: 'notes',
-    columns: ['embedding'],
-    model: MODEL,
-    dimensions: DIMENSIONS,
-    content_columns: 'id,title,body',
-    distance_metric: 'cosine' as const,
-  }
-  await makeSource(
-    ours,
-    'bench',
-    { connection_config: { embedding_configs: [entry] }, filter_schema: {} },
-    async (sql) => {
-      await sql.unsafe(
-        `create table notes (id int primary key, title text, body text, embedding vector(${DIMENSIONS}))`,
-      )
-      for (const [id, vector] of questionVectors(ROWS).entries()) {
-        await sql.unsafe('insert into notes values ($1, $2, $3, $4::vector)', [
-          id,
-          `Note ${id}`,
-          'A note of some length. '.repeat(10),
-          `[${vector.join(',')}]`,
-        ])
-      }
-      await sql.unsafe('analyze notes')
-    },
-  )
+  await makeNotes(ours, { model: MODEL, vectors: questionVectors(ROWS) }, {})
   const listening = await listen(ours.system)
   console.log(`token ${ours.token}\nready`)
   process.once('SIGTERM', () => {

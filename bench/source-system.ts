@@ -144,6 +144,39 @@ export async function makeSource(
   await call(setDataSourceExposure, { source_id, exposed: true })
 }
 
+/** The source `bench`: one small table of notes, a row for each vector, by which it is searched. */
+export const makeNotes = (
+  system: SourceSystem,
+  { model, vectors }: { readonly model: string; readonly vectors: readonly Float32Array[] },
+  filters: SearchConfiguration['filter_schema'],
+): Promise<void> => {
+  const dimensions = vectors[0]!.length
+  const entry = {
+    label: 'notes',
+    table: 'notes',
+    columns: ['embedding'],
+    model,
+    dimensions,
+    content_columns: 'id,title,body',
+    distance_metric: 'cosine' as const,
+  }
+  const configuration = { connection_config: { embedding_configs: [entry] }, filter_schema: filters }
+  return makeSource(system, 'bench', configuration, async (sql) => {
+    await sql.unsafe(
+      `create table notes (id int primary key, title text, body text, embedding vector(${dimensions}))`,
+    )
+    for (const [id, vector] of vectors.entries()) {
+      await sql.unsafe('insert into notes values ($1, $2, $3, $4::vector)', [
+        id,
+        `Note ${id}`,
+        'A note of some length. '.repeat(10),
+        `[${vector.join(',')}]`,
+      ])
+    }
+    await sql.unsafe('analyze notes')
+  })
+}
+
 /** Any other question is a mistake of the bench. */
 export const knownVectors = (
   model: string,
