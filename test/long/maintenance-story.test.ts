@@ -543,3 +543,11 @@ test.each<Engine>(['embedded', 'postgres'])(
     expect(await tellStory(engine, false)).toEqual([])
   },
 )
+
+test.each<Engine>(['embedded', 'postgres'])(
+  'the same with the server killed at twelve moments, on %s',
+  { timeout: 15 * MINUTES },
+  async (engine) => {
+    expect(new Set(await tellStory(engine, true)).size).toBe(12)
+  },
+)
