@@ -27,6 +27,8 @@ export const AUDIT_ROWS: Row[] = [
   ['audit export {trail}', 0, /^Wrote \{trail\}\. Verify it: svc audit verify \{trail\}\n/],
   ['audit export {trail} --json', 0, /"lines": \d+/],
   ['audit export', 5, /requires <file>/],
+  ['audit export {trails}/nowhere/trail.ndjson', 5, /There is no folder \{trails\}\/nowhere\nhint: /],
+  ['audit export {trails}', 5, /\{trails\} cannot be written \(EISDIR\)\nhint: /],
   ['audit export {trail} --context ro', 3, /error: /],
   ['audit verify {trail}', 0, /^Intact: \d+ rows are as they were sealed\.\nSigned head: /],
   ['audit verify {trail} --key 0000000000000000', 11, /sealed, but with another key than yours/],

@@ -1,11 +1,11 @@
 import { createHash, generateKeyPairSync, sign, type KeyObject } from 'node:crypto'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { TrailKey } from '../../contracts/trail-format.ts'
 import type { CommandContext } from '../command-context.ts'
-import { verifyTrail } from './audit.ts'
+import { exportTrail, verifyTrail } from './audit.ts'
 
 type Key = TrailKey & { readonly secret: KeyObject }
 
@@ -221,4 +221,28 @@ test('rows that were sealed late are counted, and the first is named', async () 
   expect(text).toContain('Sealed late: 2 rows, more than a day after their time. The first is row 2.')
   expect(code).toBe(0)
   expect((await verified(makeTrail([key], [key]))).text).not.toContain('Sealed late')
+})
+
+test('an export into a folder that is not there names it, and asks the server for nothing', async () => {
+  const file = join(folder, 'nowhere', 'trail.ndjson')
+  const ctx = {
+    callOperation: () => expect.unreachable('the server was asked'),
+  } as unknown as CommandContext
+  await expect(exportTrail(ctx, { args: { file }, rest: [], options: {} })).rejects.toMatchObject({
+    code: 'INVALID_REQUEST',
+    message: `There is no folder ${join(folder, 'nowhere')}`,
+  })
+})
+
+test('one over a folder says that it cannot be written, and leaves nothing beside it', async () => {
+  const file = join(folder, 'taken')
+  await mkdir(file)
+  const ctx = {
+    callOperation: async () => ({ body: Buffer.from('{}\n') }),
+  } as unknown as CommandContext
+  await expect(exportTrail(ctx, { args: { file }, rest: [], options: {} })).rejects.toMatchObject({
+    code: 'INVALID_REQUEST',
+    message: `${file} cannot be written (EISDIR)`,
+  })
+  await expect(readdir(folder)).resolves.not.toContain('taken.partial')
 })

@@ -1,7 +1,7 @@
 /** `svc audit …`: takes the trail with its proofs out of the server, and verifies it without one. */
 import { createReadStream } from 'node:fs'
 import { open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import type { ReceiptFile } from '../../contracts/receipt-format.ts'
@@ -20,7 +20,7 @@ export const exportTrail: Run = async (ctx, input) => {
   const file = argument(input, 'file')
   const partial = `${file}.partial`
   // The trail names people: nobody else reads the file.
-  const out = await open(partial, 'w', 0o600)
+  const out = await writing(file, () => open(partial, 'w', 0o600))
   try {
     let [after, lines]: [number | undefined, number] = [0, 0]
     while (after !== undefined) {
@@ -32,7 +32,7 @@ export const exportTrail: Run = async (ctx, input) => {
     }
     await out.sync()
     await out.close()
-    await rename(partial, file)
+    await writing(file, () => rename(partial, file))
     ctx.print({ file, lines }, { text: `Wrote ${file}. Verify it: svc audit verify ${file}\n` })
   } catch (error) {
     await out.close().catch(() => {})
@@ -123,6 +123,20 @@ async function reading<T>(path: string, hint: string, read: () => Promise<T>): P
     const code = (error as NodeJS.ErrnoException).code
     if (code === undefined) throw error
     throw usageError(`${path} cannot be read (${code})`, hint)
+  }
+}
+
+async function writing<T>(path: string, write: () => Promise<T>): Promise<T> {
+  try {
+    return await write()
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code
+    if (code === undefined) throw error
+    const problem =
+      code === 'ENOENT'
+        ? `There is no folder ${dirname(resolve(path))}`
+        : `${path} cannot be written (${code})`
+    throw usageError(problem, 'Name a file in a folder that is there, and that you may write to')
   }
 }
 
