@@ -32,9 +32,11 @@ export const syncDocuments: Run = async (ctx, input) => {
   }
   const progress = showProgress(ctx)
   try {
-    // Another sync of the same source is waited for.
-    const begun = await patiently(ctx, () =>
-      ctx.callOperation('syncDocuments', { name, files: [...files], keep }),
+    // A wrong address or token shows at once; another sync of the same source is waited for.
+    const begun = await patiently(
+      ctx,
+      () => ctx.callOperation('syncDocuments', { name, files: [...files], keep }),
+      { attempts: 1 },
     )
     if (begun.sync) await finishSync(ctx, { root, files, begun, sync: begun.sync, progress })
     progress.end()

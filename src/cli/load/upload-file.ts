@@ -80,9 +80,13 @@ export async function uploadPart(
   }
 }
 
-/** A server that is being replaced, or is at its limit, is asked again. */
-export async function patiently<T>(ctx: CommandContext, call: () => Promise<T>): Promise<T> {
-  const pause = retryPause(ctx, { attempts: ATTEMPTS })
+/** A server that is being replaced is asked again, and one that says when to come again as often as it says so. */
+export async function patiently<T>(
+  ctx: CommandContext,
+  call: () => Promise<T>,
+  { attempts = ATTEMPTS } = {},
+): Promise<T> {
+  const pause = retryPause(ctx, { attempts })
   for (;;) {
     try {
       return await call()

@@ -1,0 +1,72 @@
+/** `svc docs sync` with a server that is not there, that is busy, and that is replaced meanwhile. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { fakeEnvironment } from '../../../test/support/fake-environment.ts'
+import { ServiceError } from '../../contracts/errors.ts'
+import type { CommandContext } from '../command-context.ts'
+import { UnreachableError } from '../unreachable-error.ts'
+import { syncDocuments } from './docs.ts'
+
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-docs-'))
+  writeFileSync(join(folder, 'open.md'), 'Open.')
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const gone = () => new UnreachableError('connection refused', { retryAfterSeconds: 0 })
+const busy = () => new ServiceError('RATE_LIMITED', 'Another sync is under way', { retryAfterSeconds: 0 })
+
+const LOAD = { id: 'lod_1', bytes: 5, received: 0, state: 'uploading' }
+const ANSWERS: Record<string, object> = {
+  syncDocuments: { sync: LOAD, missing: ['open.md'], added: 1, changed: 0, removed: 0, unchanged: 0 },
+  uploadLoadPart: { ...LOAD, received: 5, state: 'succeeded' },
+  showDocuments: { source_id: 'db_papers', version: 1, documents: 1, left_out: [], sync: null },
+  showDataSource: { enabled: true, exposed: true },
+}
+
+/** A server that fails the calls to `operation` with these, in turn, and then answers. */
+function sync(operation: string, failures: readonly Error[]) {
+  const left = [...failures]
+  const called: string[] = []
+  const ctx = {
+    environment: fakeEnvironment({ cwd: folder }),
+    settings: { interactive: false, color: false },
+    info: () => {},
+    print: () => {},
+    callOperation: async (name: string) => {
+      called.push(name)
+      const failure = name === operation ? left.shift() : undefined
+      if (failure) throw failure
+      return ANSWERS[name]!
+    },
+  } as unknown as CommandContext
+  const done = syncDocuments(ctx, { args: { name: 'papers', folder: '.' }, rest: [], options: {} })
+  return { done, called }
+}
+
+const AFTER = ['uploadLoadPart', 'showDocuments', 'showDataSource']
+
+test.each([
+  ['no server', gone()],
+  ['a program that is no svc server', new ServiceError('UNEXPECTED', 'a body that is not from svc')],
+  ['a server that does not answer', new ServiceError('TIMEOUT', 'did not respond')],
+])('before it has begun, %s ends it at once', async (_, failure) => {
+  const { done, called } = sync('syncDocuments', [failure])
+  await expect(done).rejects.toBe(failure)
+  expect(called).toEqual(['syncDocuments'])
+})
+
+test('another sync of the same source is waited for', async () => {
+  const { done, called } = sync('syncDocuments', [busy(), busy(), busy()])
+  await done
+  expect(called).toEqual([...Array<string>(4).fill('syncDocuments'), ...AFTER])
+})
+
+test('once it has begun, a server that is replaced is waited for', async () => {
+  const { done, called } = sync('uploadLoadPart', [gone(), gone()])
+  await done
+  expect(called).toEqual(['syncDocuments', 'uploadLoadPart', 'uploadLoadPart', ...AFTER])
+})
