@@ -510,9 +510,10 @@ describe.skipIf(!hasServer)('loads on a server with pgvector (TEST_PGVECTOR_URL)
         create function public.trap(name) returns void language plpgsql as $$ declare t record; begin
           for t in select oid::regclass as name from pg_class
             where relkind = 'r' and relnamespace = 'svc_loads'::regnamespace and relname ~ $1 loop
-            execute format('create trigger noted before insert or update or delete or truncate on %s execute function public.noted()', t.name);
-            execute format('create rule noted as on delete to %s do also select public.note()', t.name);
+            execute format('create or replace trigger noted before insert or update or delete or truncate on %s execute function public.noted()', t.name);
+            execute format('create or replace rule noted as on delete to %s do also select public.note()', t.name);
             execute format('alter table %s enable row level security, force row level security', t.name);
+            execute format('drop policy if exists noted on %s', t.name);
             execute format('create policy noted on %s using (public.note())', t.name);
           end loop; end $$`
       const asTenant = (statement: string) => inDatabase(org, 'shop', (client) => client.unsafe(statement))
