@@ -626,9 +626,9 @@ L1,Lamp,"[1,1,0] glows",12,true
     expect(await org.owner.call(showLoad, { load_id: next.load.id })).toMatchObject({ undo_until: null })
   })
 
-  /** Each is a passage: two of them are more than the model reads. */
+  /** Each is a passage, with other blanks than the text: two of them are more than the model reads. */
   const essay = (...vectors: string[]) =>
-    vectors.map((vector) => `[${vector}] ${'paper '.repeat(170)}`.trim()).join('\n\n')
+    vectors.map((vector) => `[${vector}] thin\u00a0and\nlong ${'paper '.repeat(170)}`.trim()).join('\n\n')
   const essays = (...vectors: string[]) =>
     `${HEADER}E1,Essay,"${essay(...vectors)}",1,true\nS1,Stove,"[0.8,0.2,0] short",2,false\n`
 

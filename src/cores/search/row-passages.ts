@@ -65,6 +65,16 @@ export const distanceOfFound = (search: VectorSearch, own: string): string =>
     ? `least(${own}, (select min(${distanceOf(search, 'p.embedding')}) from ${nameOf(search)} p where p.row_id = c0))`
     : own
 
+/** Of JavaScript: those of a regular expression in Postgres depend on the locale of its server. */
+const BLANKS =
+  '\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff'.split(
+    '',
+  )
+
+/** A passage has one where a paragraph had the end of a line. One after the other, in a fifth of the time of an expression. */
+const withoutBlanks = (text: string): string =>
+  BLANKS.reduce((rest, blank) => `replace(${rest}, '${blank}', '')`, text)
+
 /** More than any has that a load has made. */
 const PASSAGE_CHARACTERS = 4_000
 
@@ -90,8 +100,6 @@ async function addNearestPassage(
   const conditions = filterConditions(search, 3)
   if (!passages || !vector || !conditions || hits.length === 0) return hits
   const key = quoteIdentifier(passages.key)
-  // Without blanks, which a passage has where a paragraph had the end of a line.
-  const plain = (text: string) => `regexp_replace(${text}, '\\s+', '', 'g')`
   const shown = parseColumnList(entry.content_columns).map(
     (name) => `left(t.${quoteIdentifier(name)}::text, ${LOAD_RECORD_BYTES})`,
   )
@@ -101,7 +109,7 @@ async function addNearestPassage(
         cross join lateral (select p.passage from ${nameOf(search)} p where p.row_id = t.${key}
           order by ${distanceOf({ ...search, vector }, 'p.embedding')}, p.place limit 1) near
       where t.${key} in (select one::${passages.keyType} from jsonb_array_elements_text($2::text::jsonb) one)
-        and position(${plain('near.passage')} in ${plain(`concat(${shown.join(', ')})`)}) > 0 limit ${hits.length}`,
+        and position(${withoutBlanks('near.passage')} in ${withoutBlanks(`concat(${shown.join(', ')})`)}) > 0 limit ${hits.length}`,
     [
       vectorLiteral(vector),
       JSON.stringify(hits.map(({ id }) => id)),
