@@ -223,10 +223,12 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
     await page.goto(`${base}/console/members`)
     await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
-    // The tabs Members, Groups and SCIM, and what the list is filtered by.
+    // The button of the header, the tabs, and what the list is filtered by.
+    for (const name of ['Invite', 'Members', 'Groups', 'SCIM']) {
+      await page.keyboard.press('Tab')
+      expect(await page.evaluate(() => document.activeElement?.textContent?.trim())).toBe(name)
+    }
     await page.keyboard.press('Tab')
-    expect(await page.evaluate(() => document.activeElement?.textContent?.trim())).toBe('Members')
-    for (const _ of ['Groups', 'SCIM', 'search']) await page.keyboard.press('Tab')
     expect(await page.evaluate(() => document.activeElement?.getAttribute('name'))).toBe('search')
     await context.close()
   })
@@ -251,7 +253,7 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
       const { context, page, complaints } = await open({ viewport: { width, height: 800 } })
       await page.goto(`${base}/console/apps/shop/pipelines`)
       const tabs = page.getByRole('navigation', { name: 'Tabs' }).getByRole('link')
-      expect(await tabs.count()).toBe(9)
+      expect(await tabs.count()).toBe(10)
       for (const tab of await tabs.all()) {
         const box = await tab.boundingBox()
         expect(box!.x).toBeGreaterThanOrEqual(0)
@@ -259,9 +261,9 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
       }
       const names: (string | null | undefined)[] = []
       await tabs.first().focus()
-      for (let at = 0; at < 9; at += 1) {
+      for (let at = 0; at < 10; at += 1) {
         names.push(await page.evaluate(() => document.activeElement?.firstChild?.textContent?.trim()))
-        if (at < 8) await page.keyboard.press('Tab')
+        if (at < 9) await page.keyboard.press('Tab')
       }
       expect(names).toEqual([
         'Overview',
@@ -273,10 +275,11 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
         'Maintenance',
         'Tickets',
         'People',
+        'Settings',
       ])
       await page.keyboard.press('Enter')
-      await page.waitForURL(`${base}/console/apps/shop/people`)
-      expect(await page.locator('.tabs [aria-current=page]').textContent()).toBe('People')
+      await page.waitForURL(`${base}/console/apps/shop/settings`)
+      expect(await page.locator('.tabs [aria-current=page]').textContent()).toBe('Settings')
       expect(complaints).toEqual([])
       await context.close()
     },

@@ -1,18 +1,23 @@
 /** Journeys of somebody who wants to know what is wrong and what to do, counted in clicks; some with the keyboard alone. */
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { grantUses, platformAccessGrants } from '../../db/schema.ts'
 import { listChecks } from '../../src/contracts/checks.ts'
-import { listGrants } from '../../src/contracts/grants.ts'
+import { listGrants, showGrant } from '../../src/contracts/grants.ts'
+import { makeId } from '../../src/contracts/ids.ts'
 import { listIntegrations } from '../../src/contracts/integrations.ts'
+import { UNUSED_DAYS } from '../../src/contracts/limits.ts'
 import { pushLogs } from '../../src/contracts/logs.ts'
 import { listInvitations } from '../../src/contracts/members.ts'
 import { showProposal } from '../../src/contracts/proposals.ts'
+import { SCOPE_EDITION } from '../../src/contracts/scopes.ts'
 import { listApiTokens } from '../../src/contracts/tokens.ts'
 import { findChromium } from '../find-chromium.ts'
 import { axeFindings, openBrowser } from '../support/browser.ts'
-import { unique, type Person } from '../support/make.ts'
+import { makeOrganization, unique, type Org, type Person } from '../support/make.ts'
 import { serveConsole, type ServedConsole } from '../support/serve-console.ts'
 
+const DAY_MS = 24 * 60 * 60 * 1000
 const ERROR = 'TypeError: order 12 has no price\n    at sum (src/sum.js:2:3)'
 
 describe.skipIf(findChromium() === undefined)('what is wrong, and what to do', { timeout: 120_000 }, () => {
@@ -100,6 +105,57 @@ describe.skipIf(findChromium() === undefined)('what is wrong, and what to do', {
     await page.getByRole('heading', { name: /^Why/ }).waitFor()
     expect(await page.locator('.notice-problem').count()).toBe(0)
     expect(clicks()).toBe(3)
+    await context.close()
+  })
+
+  /** Counted for longer than a suggestion takes; of what it may do, it has done one thing. */
+  async function insertAgent(org: Org, userId: string): Promise<string> {
+    const { db, system } = served.system
+    const now = Date.now()
+    const since = new Date(now - (UNUSED_DAYS + 1) * DAY_MS)
+    const id = makeId('grt', now)
+    await db.insert(platformAccessGrants).values({
+      id,
+      orgId: org.id,
+      userId,
+      clientId: 'notes-assistant',
+      clientName: 'Notes',
+      clientKind: 'dynamic',
+      redirectHost: '127.0.0.1',
+      resource: 'platform',
+      scopes: ['data:read', 'maintenance:read'],
+      scopeEdition: SCOPE_EDITION,
+      payload: {},
+      keyEpoch: system.auth!.keyEpoch,
+      createdAt: since,
+      usesSince: since,
+      expiresAt: new Date(now + DAY_MS),
+    })
+    const used = { scope: 'maintenance:read', sourceId: '', calls: 3, lastUsedAt: new Date(now) } as const
+    await db.insert(grantUses).values({ orgId: org.id, grantId: id, ...used })
+    return id
+  }
+
+  test('an agent is narrowed to what it used: three clicks', async () => {
+    const elsewhere = await makeOrganization(served.system)
+    const [grant_id, another] = [
+      await insertAgent(served.org, served.people.member.userId),
+      await insertAgent(elsewhere, elsewhere.owner.userId),
+    ]
+    const { page, context, click, clicks } = await open('/console')
+    await click(
+      page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Connected agents' }),
+    )
+    await click(page.getByRole('table').getByRole('link', { name: '“Notes”' }))
+    await page.getByText('Some of it has not been used for 30 days.').waitFor()
+    await click(press(page, 'Narrow to what it used'))
+    await page.getByText('Narrowed to what it used.').waitFor()
+    expect(clicks()).toBe(3)
+    expect(await press(page, 'Narrow to what it used').count()).toBe(0)
+    const left = await served.things.byOwner(showGrant, { grant_id })
+    expect(left).toMatchObject({ scopes: ['maintenance:read'], sources: [] })
+    const same = await elsewhere.owner.call(showGrant, { grant_id: another })
+    expect(same).toMatchObject({ scopes: ['data:read', 'maintenance:read'], sources: null })
     await context.close()
   })
 
