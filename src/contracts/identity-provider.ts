@@ -18,6 +18,7 @@ import { BEARER_MAX, EXPOSED_MAX, IDENTITY_PROVIDER } from './limits.ts'
 import { creating, reading, removing, updating } from './operation.ts'
 import { countedPageInput, countedPageOutput, pageInput, pageOutput } from './paging.ts'
 import { RoleName } from './roles.ts'
+import { SignInProvider } from './scim.ts'
 import { RESOURCES, SENSITIVE_SCOPES } from './scopes.ts'
 
 const ResourceName = z.enum(RESOURCES)
@@ -113,6 +114,12 @@ export const showIdentityProvider = reading({
       .array(z.object({ resource: ResourceName, url: z.string() }))
       .describe('What `resource` of an assertion may be.'),
     identity_provider: IdentityProvider.nullable().describe('null: there is none.'),
+    sign_in: z
+      .object({
+        password: z.boolean().describe('Whether people can sign in with a password.'),
+        providers: z.array(SignInProvider).describe('Sign-in providers of this installation.'),
+      })
+      .describe('How people sign in here themselves. The operator configures it.'),
   }),
   command: {
     path: 'agents provider',

@@ -14,6 +14,15 @@ export const SCIM_PATH = '/scim/v2'
 export const SCIM_ROLES = ['viewer', 'developer', 'admin'] as const
 export type ScimRole = (typeof SCIM_ROLES)[number]
 
+export const SignInProvider = z.object({
+  name: z.string(),
+  title: z.string(),
+  issuer: z
+    .string()
+    .nullable()
+    .describe('null: it has one for each tenant, and the tenant is named when SCIM is set up.'),
+})
+
 const scim = { service: 'auth-service', access: 'owner' } as const
 /** Closed to support staff: what it opens outlasts their session. */
 const changing = { ...scim, closedToSupport: true } as const
@@ -43,18 +52,7 @@ export const showScim = reading({
   output: z.object({
     base_url: z.string().describe('What the directory asks for as tenant URL or base URL.'),
     domains: z.array(z.string()).describe('Only people with an address in one of these are accepted.'),
-    providers: z
-      .array(
-        z.object({
-          name: z.string(),
-          title: z.string(),
-          issuer: z
-            .string()
-            .nullable()
-            .describe('null: it has one for each tenant, and the tenant is named when SCIM is set up.'),
-        }),
-      )
-      .describe('Sign-in providers of this installation.'),
+    providers: z.array(SignInProvider).describe('Sign-in providers of this installation.'),
     bearer: ScimBearer.nullable().describe('null: SCIM is not set up.'),
     people: z.object({
       active: z.int(),

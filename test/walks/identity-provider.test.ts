@@ -100,6 +100,7 @@ describe('adding one', () => {
         url: `${system.system.config.MCP_URL.origin}/${resource}`,
       })),
       identity_provider: made,
+      sign_in: { password: true, providers: [] },
     })
   })
 

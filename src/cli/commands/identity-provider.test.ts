@@ -81,6 +81,7 @@ test('the provider is shown with what to enter at it', async () => {
     audience: 'https://svc.example.com',
     resources: [{ resource: 'platform', url: 'https://svc.example.com/platform' }],
     identity_provider: PROVIDER,
+    sign_in: { password: true, providers: [] },
   })
   expect(printed).toMatch(
     /state: +on[^]*tenant: +tid=one[^]*required: +yes[^]*audience: +https:\/\/svc\.example\.com\nplatform:/,

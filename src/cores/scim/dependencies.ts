@@ -6,12 +6,14 @@ import type { Clock } from '../dependencies.ts'
 export type ScimDeps = {
   /** Where the auth service is reached from outside. */
   readonly issuer: URL
-  readonly providers: readonly {
-    readonly name: string
-    readonly title: string
-    /** Undefined: it has none without a tenant, none with one, or does not let that tenant in. */
-    issuerOf(tenant: string | undefined): string | undefined
-  }[]
+  readonly providers: readonly SignInProvider[]
+}
+
+export type SignInProvider = {
+  readonly name: string
+  readonly title: string
+  /** Undefined: it has none without a tenant, none with one, or does not let that tenant in. */
+  issuerOf(tenant: string | undefined): string | undefined
 }
 
 /** A validated SCIM bearer: it acts in its organization, and as nobody. */

@@ -4,6 +4,7 @@ import { listDomains } from '../organizations/index.ts'
 import { read, type Verb } from '../verb.ts'
 import { baseUrl, bearerOf, presentBearer } from './bearer-rows.ts'
 import type { ScimDeps } from './dependencies.ts'
+import { presentSignInProvider } from './present-sign-in-provider.ts'
 
 export const showScim: Verb<'showScim', ScimDeps> = read(async ({ db, clock, orgId, issuer, providers }) => {
   const [bearer] = await db.select().from(scimBearers).where(bearerOf(orgId))
@@ -21,11 +22,7 @@ export const showScim: Verb<'showScim', ScimDeps> = read(async ({ db, clock, org
   return {
     base_url: baseUrl(issuer),
     domains: await listDomains(db, orgId),
-    providers: providers.map((provider) => ({
-      name: provider.name,
-      title: provider.title,
-      issuer: provider.issuerOf(undefined) ?? null,
-    })),
+    providers: providers.map(presentSignInProvider),
     bearer: bearer ? presentBearer(bearer, clock()) : null,
     people: { active, waiting, inactive: all - active },
   }

@@ -21,7 +21,7 @@ import {
   makeOrgWithDomain,
 } from '../../support/identity-providers.ts'
 import { makeIssuer } from '../../support/issuer.ts'
-import { makeMember, unique } from '../../support/make.ts'
+import { makeMember, makeOrganization, unique } from '../../support/make.ts'
 import { startSystem, type TestSystem } from '../../support/system.ts'
 
 const PATH = '/console/identity-provider'
@@ -149,6 +149,31 @@ describe('adding it', () => {
     } finally {
       await off.stop()
     }
+  })
+
+  test('the sign-in providers stand beside it, with the domains of the organization', async () => {
+    const settings = { OIDC_ISSUER: 'https://id.test', OIDC_CLIENT_ID: 'svc', OIDC_CLIENT_SECRET: 'shared' }
+    const there = await startSystem(
+      { ...settings, OIDC_TITLE: 'Acme', PASSWORD_SIGN_IN: 'on' },
+      { guardedFetch: host.guardedFetch },
+    )
+    try {
+      const [some, none] = [await makeOrgWithDomain(there), await makeOrganization(there)]
+      const textOf = async ({ owner }: typeof none) =>
+        (await (await openConsole(there, owner)).open(PATH)).text
+      const [withDomain, without] = [await textOf(some), await textOf(none)]
+      for (const text of [withDomain, without])
+        expect(text).toMatch(
+          /Sign-in providers.* Acme https:\/\/id\.test.* Password People can sign in with one/s,
+        )
+      expect(withDomain).toContain(`Email domains ${some.domain}`)
+      expect(without).toContain('Email domains None')
+      expect(without).not.toContain(some.domain)
+    } finally {
+      await there.stop()
+    }
+    const { owner } = await provided()
+    expect((await owner.open(PATH)).text).toMatch(/Sign-in providers.* Password People can sign in with one/s)
   })
 
   test('it is checked with an assertion, whose checks are all told, and switched on by an owner with one', async () => {

@@ -21,6 +21,7 @@ import { page } from '../../layout.ts'
 import { IDENTITY_PROVIDER as PATH } from '../../navigation.ts'
 import { assertionField, checkForm, checkResults, type Checked } from './provider-check.ts'
 import { isOwner, mayChange, providerPage, readProvider, type Provider, type Shown } from './provider-page.ts'
+import { signInCard } from './sign-in-card.ts'
 import { providerSettings, requiredCard, SETTINGS, stateCard } from './provider-settings.ts'
 
 export const identityProviderRoutes = () =>
@@ -55,10 +56,16 @@ async function show(c: PageContext, given: Given = {}) {
     actions: mayChange(c) && removeDialog(c, provider),
     status: statusOf(problem),
     body: html`${!shown.is_enabled && offNotice()}
-      ${provider.state === 'draft' ? draftBody(c, provider, given) : onBody(c, provider, given)}
-      ${valuesCard(shown)}`,
+      ${
+        provider.state === 'draft'
+          ? besideSignIn(c, shown, html`${draftBody(c, provider, given)} ${valuesCard(shown)}`)
+          : html`${onBody(c, provider, shown, given)} ${valuesCard(shown)}`
+      }`,
   })
 }
+
+const besideSignIn = (c: PageContext, shown: Shown, content: Content) =>
+  html`<div class="split"><div class="split-main">${content}</div><div class="split-side">${signInCard(c, shown)}</div></div>`
 
 const offNotice = () =>
   notice(
@@ -72,15 +79,10 @@ function showNone(c: PageContext, shown: Shown, refused: Refused | undefined) {
     lead: 'Connect everybody at once. Your identity provider vouches for members, and their assistants connect without asking each of them. You decide which assistants may, and what they can do.',
     tabs: [],
     status: statusOf(refused?.problem),
-    body: html`${shown.is_enabled ? mayChange(c) && addCard(c, refused) : offNotice()} ${shown.is_enabled && valuesCard(shown)} ${signInCard}`,
+    body: html`${!shown.is_enabled && offNotice()}
+      ${besideSignIn(c, shown, shown.is_enabled && html`${mayChange(c) && addCard(c, refused)} ${valuesCard(shown)}`)}`,
   })
 }
-
-/** People look for it here. */
-const signInCard = card(
-  'Signing in to svc',
-  html`<p>This page is about assistants. How people sign in is set by the operator of this installation; whose address has a domain of the organization can join by it (<a href="/console/settings/organization">Organization settings</a>), and a directory adds and removes members with <a href="/console/members/scim">SCIM</a>.</p>`,
-)
 
 /** The values stay hidden until somebody says that the issuer is shared, or the gateway does. */
 function addCard(c: PageContext, refused: Refused | undefined) {
@@ -157,7 +159,7 @@ function switchOnPart(c: PageContext, { checked, switchProblem }: Given) {
     )}`
 }
 
-const onBody = (c: PageContext, provider: Provider, given: Given) =>
+const onBody = (c: PageContext, provider: Provider, shown: Shown, given: Given) =>
   html`${
     provider.proven_at === null &&
     card(
@@ -167,7 +169,7 @@ const onBody = (c: PageContext, provider: Provider, given: Given) =>
     )
   }
   <div class="split">
-    <div class="split-side">${stateCard(c, provider)} ${requiredCard(c, provider)}</div>
+    <div class="split-side">${stateCard(c, provider)} ${requiredCard(c, provider)} ${signInCard(c, shown)}</div>
     <div class="split-main">
       ${providerSettings(c, provider, given.refused)}
       ${
