@@ -32,6 +32,9 @@ type Stat = {
   href?: string
 }
 
+/** Words in the place of a number: in its size they would take three lines. */
+const isWords = (value: Content): boolean => typeof value === 'string' && !/\d/.test(value)
+
 /** Numbers that say how something is. */
 export const stats = (label: string, numbers: readonly (Stat | false)[]) =>
   html`<dl class="facts" aria-label="${label}">
@@ -40,14 +43,14 @@ export const stats = (label: string, numbers: readonly (Stat | false)[]) =>
         one &&
         html`<div class="fact">
           <dt>${one.href === undefined ? one.label : html`<a href="${one.href}">${one.label}</a>`}</dt>
-          <dd>${typeof one.value === 'number' ? formatNumber(one.value) : one.value}</dd>
+          <dd ${isWords(one.value) && html`class="fact-words"`}>${typeof one.value === 'number' ? formatNumber(one.value) : one.value}</dd>
           ${one.note && html`<dd class="note">${one.note}</dd>`}
         </div>`,
     )}
   </dl>`
 
 /**
- * A row is one line: what does not fit is cut off, and the row's own page has the rest. On a phone the rows become cards.
+ * Nothing is cut off: what does not fit takes a second line. On a phone the rows become cards.
  * Changing `display` takes a table's meaning away from screen readers, so the roles are set explicitly.
  */
 export const table = (caption: string, columns: readonly string[], rows: readonly (readonly Content[])[]) =>

@@ -1,4 +1,7 @@
 /** Short texts for durations, sizes, counts and days. */
+import { formatNumber } from '../pages/format-number.ts'
+
+export { formatNumber }
 
 export function formatDuration(ms: number): string {
   if (ms < 1_000) return `${ms} ms`
@@ -7,11 +10,6 @@ export function formatDuration(ms: number): string {
 
 export const formatBytes = (count: number): string =>
   count < 1_024 ? `${count} B` : `${(count / 1_024).toFixed(1)} KiB`
-
-const NUMBER = new Intl.NumberFormat('en-US')
-
-/** With the same separators everywhere. */
-export const formatNumber = (value: number): string => NUMBER.format(value)
 
 export const plural = (count: number, noun: string): string =>
   `${formatNumber(count)} ${noun}${count === 1 ? '' : 's'}`

@@ -1,6 +1,7 @@
 /** Stacked bars as inline SVG: no script, no inline style, every number also as text. */
 import { html } from 'hono/html'
 import { filledWith, type Ink } from './chart-inks.ts'
+import { formatNumber } from './format-number.ts'
 
 export type Bar = { readonly label: string; readonly values: readonly number[] }
 export type Series = { readonly name: string; readonly ink: Ink }
@@ -17,12 +18,12 @@ export function barChart(about: string, series: readonly Series[], bars: readonl
   const top = niceTop(Math.max(0, ...bars.map(({ values }) => sum(values))))
   const slot = 100 / Math.max(1, bars.length)
   return html`<div class="bars">
-    <div class="bars-scale" aria-hidden="true"><span>${top}</span><span>${top / 2}</span><span>0</span></div>
+    <div class="bars-scale" aria-hidden="true"><span>${formatNumber(top)}</span><span>${formatNumber(top / 2)}</span><span>0</span></div>
     <svg class="bars-plot" width="100%" height="${HEIGHT}" role="img" aria-label="${about}">
       ${[0.5, HEIGHT / 2, HEIGHT - 0.5].map((y) => html`<line class="grid" x1="0" x2="100%" y1="${y}" y2="${y}" />`)}
       ${bars.map(
         (bar, at) => html`<g>
-          <title>${bar.label}: ${series.map(({ name }, part) => `${bar.values[part] ?? 0} ${name}`).join(', ')}</title>
+          <title>${bar.label}: ${series.map(({ name }, part) => `${formatNumber(bar.values[part] ?? 0)} ${name}`).join(', ')}</title>
           ${stack(bar.values, top).map(
             ({ y, height, part }) =>
               html`<rect x="${percent(slot * (at + 0.14))}" width="${percent(slot * 0.72)}" y="${y}" height="${height}" ${filledWith(series[part]?.ink ?? 'plain')} />`,

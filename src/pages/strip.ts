@@ -1,5 +1,6 @@
 /** Bars in one line of text: how something went over a few days or runs, beside a number or in a row of a table. */
 import { html } from 'hono/html'
+import { formatNumber } from './format-number.ts'
 
 export const STRIP_HEIGHT = 20
 const BAR = 6
@@ -24,7 +25,7 @@ export function strip(about: string, bars: readonly { readonly label: string; re
   return stripOfBars(
     about,
     bars.map(({ label, value }) => ({
-      title: `${label}: ${value}`,
+      title: `${label}: ${formatNumber(value)}`,
       height: stripHeight(value, most),
       fill: value === 0 ? 'strip-ground' : 'ink-plain',
     })),

@@ -230,8 +230,8 @@ describe('activity', () => {
     expect(page.html).not.toContain('<script>alert')
     const rows = rowsOf(page)
     expect(rows).toHaveLength(3)
-    expect(rows.join('\n')).toMatch(/db_handbook \| .* answered 10 hits.*41 ms.*38 B → 5\.1 KiB/)
-    expect(rows.at(-1)).toMatch(/assistant\.example.*mcp.*refused RATE_LIMITED.*1\.2 s.*38 B → 0 B/)
+    expect(rows.join('\n')).toMatch(/db_handbook \| .* \| api \| answered 10 hits.*41 ms.*38 B → 5\.1 KiB/)
+    expect(rows.at(-1)).toMatch(/\| assistant\.example \| refused RATE_LIMITED.*1\.2 s.*38 B → 0 B/)
     expect(page.labels.join()).toMatch(/Questions per day, 1 Feb to 2 Mar: 2 answered, 1 refused, 0 failed/)
     expect(page.labels.join()).toContain('Share refused: 33%, 1 of 3; 0 failed.')
     const by = async (filling: Record<string, string>) =>

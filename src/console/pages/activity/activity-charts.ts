@@ -7,7 +7,7 @@ import { barChart } from '../../../pages/bar-chart.ts'
 import { inkDefinitions, swatch, type Ink } from '../../../pages/chart-inks.ts'
 import { percentWords, shareRing } from '../../../pages/share-ring.ts'
 import { table } from '../../components.ts'
-import { dayLabel } from '../../format.ts'
+import { dayLabel, formatNumber } from '../../format.ts'
 
 type Day = z.output<typeof summarizeActivity.output>['days'][number]
 
@@ -40,7 +40,7 @@ export function activityCharts(noun: 'Questions' | 'Calls', days: readonly Day[]
   if (!first || !last || all === 0) return null
   const share = percentWords(total('refused'), all)
   const span = `${dayLabel(first.day)} to ${dayLabel(last.day)}`
-  const counts = ACTIVITY_OUTCOMES.map((outcome) => `${total(outcome)} ${outcome}`).join(', ')
+  const counts = ACTIVITY_OUTCOMES.map((outcome) => `${formatNumber(total(outcome))} ${outcome}`).join(', ')
   const busiest = days.reduce((most, day) => (callsOf(day) > callsOf(most) ? day : most), first)
   return html`<section class="card" aria-labelledby="charts-title">
     <h2 id="charts-title">${noun} per day</h2>
@@ -48,7 +48,7 @@ export function activityCharts(noun: 'Questions' | 'Calls', days: readonly Day[]
     ${inkDefinitions()}
     <div class="charts">
       ${barChart(
-        `${noun} per day, ${span}: ${counts}; most on ${dayLabel(busiest.day)} with ${callsOf(busiest)}.`,
+        `${noun} per day, ${span}: ${counts}; most on ${dayLabel(busiest.day)} with ${formatNumber(callsOf(busiest))}.`,
         SERIES,
         days.map((day) => ({
           label: dayLabel(day.day),
@@ -56,12 +56,12 @@ export function activityCharts(noun: 'Questions' | 'Calls', days: readonly Day[]
         })),
       )}
       ${shareRing(
-        `Share refused: ${share}, ${total('refused')} of ${all}; ${total('failed')} failed.`,
+        `Share refused: ${share}, ${formatNumber(total('refused'))} of ${formatNumber(all)}; ${formatNumber(total('failed'))} failed.`,
         ACTIVITY_OUTCOMES.map((outcome) => ({ value: total(outcome), ink: INKS[outcome] })),
         { figure: share, word: 'refused' },
       )}
     </div>
-    <ul class="legend">${SERIES.map(({ name, ink }) => html`<li>${swatch(ink)} ${total(name)} ${name}</li>`)}</ul>
+    <ul class="legend">${SERIES.map(({ name, ink }) => html`<li>${swatch(ink)} ${formatNumber(total(name))} ${name}</li>`)}</ul>
     <details class="more">
       <summary>Show as table</summary>
       ${table(

@@ -26,13 +26,12 @@ export const callCells = (entry: Entry) => [
 ]
 
 /** Of one data source, by whom it is asked. */
-export const USAGE_COLUMNS = ['Time', 'User', 'Agent', 'Entry point', 'Outcome', 'Duration']
+export const USAGE_COLUMNS = ['Time', 'User', 'Through', 'Outcome', 'Duration']
 
 export const usageCells = (entry: Entry) => [
   time(entry.at),
   entry.user.name,
-  agent(entry),
-  entry.source,
+  through(entry),
   outcome(entry),
   duration(entry),
 ]
@@ -41,8 +40,7 @@ export const entryColumns = (type: Entry['type']) => [
   'Time',
   type === 'data_source' ? 'Data source' : 'Function',
   'User',
-  'Agent',
-  'Entry point',
+  'Through',
   'Outcome',
   'Duration',
   'Size',
@@ -52,8 +50,7 @@ export const entryCells = (entry: Entry) => [
   time(entry.at),
   subject(entry),
   entry.user.name,
-  agent(entry),
-  entry.source,
+  through(entry),
   outcome(entry),
   duration(entry),
   size(entry),
@@ -61,12 +58,13 @@ export const entryCells = (entry: Entry) => [
 
 function subject({ type, name }: Entry) {
   if (name === null) return html`<span class="note">None</span>`
-  const shown = html`<code class="id-text">${name}</code>`
+  const shown = html`<code class="id-text">${breakable(name, '_')}</code>`
   return type === 'data_source' ? html`<a href="${pathOf(name)}">${shown}</a>` : shown
 }
 
-function agent({ grant_id, client_id, client_name }: Entry) {
-  if (client_id === null) return html`<span class="note none">None</span>`
+/** The agent, or else the entry point: of an agent it is known. */
+function through({ grant_id, client_id, client_name, source }: Entry) {
+  if (client_id === null) return html`<span class="note">${source}</span>`
   const called = html`<bdi title="${principalLabel(client_id, client_name)}">${shortPrincipalLabel(client_id, client_name)}</bdi>`
   return grant_id === null ? called : html`<a href="${agentPath(grant_id)}">${called}</a>`
 }

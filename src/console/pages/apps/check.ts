@@ -56,7 +56,7 @@ async function showOne(c: PageContext) {
     parents: tabParents(app, 'checks'),
     lead: html`${resultBadge(check.state)} ${check.paused !== null && pauseBadge(check.paused)}`,
     actions: html`${isTrouble(check) && linkButton(incidentPath(app.alias, check.id), 'Incident', worksOnIt ? 'quiet' : 'main')} ${worksOnIt && actions(c, check)}`,
-    body: html`${changing('status', 'checks', facts(check))} ${runList(c, runs)} ${windowCard(c, check, worksOnIt)}`,
+    body: html`${changing('status', 'checks', facts(check, c.var.deps.clock()))} ${runList(c, runs)} ${windowCard(c, check, worksOnIt)}`,
   })
 }
 
@@ -77,7 +77,7 @@ const actions = (c: PageContext, { name, enabled, paused }: Check) =>
       submit: 'Remove',
     })}`
 
-const facts = (check: Check) =>
+const facts = (check: Check, now: Date) =>
   card(
     'Status',
     html`${check.recent.length > 0 && html`<p class="strip-large">${checkStrip(check.recent)}</p>`}
@@ -92,7 +92,7 @@ const facts = (check: Check) =>
         }
         ${check.state_since !== null && pair('Since', exactTime(check.state_since))}
         ${check.last_run_at !== null && pair('Last run', time(check.last_run_at))}
-        ${check.next_run_at !== null && pair('Next run', time(check.next_run_at))}
+        ${check.next_run_at !== null && pair('Next run', Date.parse(check.next_run_at) > now.getTime() ? time(check.next_run_at) : 'Due now')}
         ${pair('Interval', `${check.interval_seconds} s`)}
         ${pair('Notifications', `after ${plural(check.failure_threshold, 'failure')} without a pass between, and ${check.success_threshold === 1 ? 'the first pass' : `${check.success_threshold} passes in a row`}`)}
       </dl>`,

@@ -6,6 +6,7 @@ import type { summarizeLogs } from '../../../contracts/logs.ts'
 import { barChart } from '../../../pages/bar-chart.ts'
 import { inkDefinitions, swatch, type Ink } from '../../../pages/chart-inks.ts'
 import { table } from '../../components.ts'
+import { formatNumber } from '../../format.ts'
 
 type Summary = z.output<typeof summarizeLogs.output>
 type Counts = Summary['buckets'][number]['counts']
@@ -65,7 +66,7 @@ const LABEL = new Intl.DateTimeFormat('en-GB', {
 const labelOf = (at: number): string => LABEL.format(at)
 
 export function logChart(steps: LogSteps) {
-  const counts = SERIES.map(({ name }, part) => `${total(steps, part)} ${name}`).join(', ')
+  const counts = SERIES.map(({ name }, part) => `${formatNumber(total(steps, part))} ${name}`).join(', ')
   const [first, last] = [steps[0], steps.at(-1)]
   if (first === undefined || last === undefined) return null
   return html`${inkDefinitions()}
@@ -74,7 +75,7 @@ export function logChart(steps: LogSteps) {
       SERIES,
       steps.map(({ at, values }) => ({ label: labelOf(at), values })),
     )}
-    <ul class="legend">${SERIES.map(({ name, ink }, part) => html`<li>${swatch(ink)} ${total(steps, part)} ${name}</li>`)}</ul>
+    <ul class="legend">${SERIES.map(({ name, ink }, part) => html`<li>${swatch(ink)} ${formatNumber(total(steps, part))} ${name}</li>`)}</ul>
     <details class="more">
       <summary>Show as table</summary>
       ${table(

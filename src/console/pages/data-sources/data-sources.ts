@@ -39,6 +39,8 @@ async function showAll(c: PageContext) {
   const session = sessionOf(c)
   const listed = await ALL.call(c, {})
   const { data_sources: sources } = listed
+  // Where none was checked it would be a column of nothing.
+  const isChecked = sources.some(({ health }) => healthBadge(health) !== '')
   return page(c, {
     title: 'Data sources',
     lead: `Databases of ${organizationOf(c).name} and who can query them.`,
@@ -50,8 +52,8 @@ async function showAll(c: PageContext) {
           ...ALL.parts(c, listed),
           ...LIST,
           caption: 'Data sources, by name',
-          columns: ['Data source', 'Kind', 'Status', 'Health', 'Search'],
-          rows: sources.map(sourceRow),
+          columns: ['Data source', 'Kind', 'Status', ...(isChecked ? ['Health'] : []), 'Search'],
+          rows: sources.map((source) => sourceRow(source, isChecked)),
         }),
   })
 }
@@ -95,11 +97,11 @@ const LIST = {
 const nameCell = (id: string, name: string) =>
   html`<div class="two-lines"><a class="subject" href="${pathOf(id)}">${name}</a><code class="note">${id}</code></div>`
 
-const sourceRow = (source: Source) => [
+const sourceRow = (source: Source, isChecked: boolean) => [
   nameCell(source.source_id, source.name),
   KIND_LABELS[source.kind].label,
   stateBadge(source),
-  healthBadge(source.health),
+  ...(isChecked ? [healthBadge(source.health)] : []),
   searchSummary(source),
 ]
 

@@ -78,7 +78,7 @@ const questionsCard = (c: PageContext, { source_id }: Source, ran: Ran | undefin
     })}
       <div class="field">
         <label for="questions-file">Or a file of them</label>
-        <input type="file" id="questions-file" name="file" accept=".yaml,.yml,.json" />
+        <input class="file-drop" type="file" id="questions-file" name="file" accept=".yaml,.yml,.json" />
       </div>`,
     submit: 'Run',
   })

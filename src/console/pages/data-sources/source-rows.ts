@@ -64,7 +64,7 @@ async function previewForm(c: PageContext, source: Source, refused: Refused | un
     html`${shown.field('member_id', { suggestions: members.map(({ email }) => email) })}
       ${labels.length > 1 && shown.field('target', { options: labels.map((label) => ({ value: label, label })) })}
       ${button('Preview')}`,
-    'inline',
+    'beside',
   )}
     <p class="note">Each preview is recorded in the audit trail.</p>`
 }

@@ -6,7 +6,7 @@ import { barChart } from '../../../pages/bar-chart.ts'
 import { inkDefinitions, swatch, type Ink } from '../../../pages/chart-inks.ts'
 import { table } from '../../components.ts'
 import { chartDays } from '../activity/activity-charts.ts'
-import { dayLabel } from '../../format.ts'
+import { dayLabel, formatNumber } from '../../format.ts'
 
 type Summary = z.output<typeof summarizeDeliveries.output>
 type Day = Summary['days'][number]
@@ -33,11 +33,11 @@ export function deliveryChart({ days: counted }: Summary, now: Date) {
     <p class="lead">${span}, UTC.</p>
     ${inkDefinitions()}
     ${barChart(
-      `Deliveries per day, ${span}: ${SERIES.map(({ part, name }) => `${total(part)} ${name}`).join(', ')}.`,
+      `Deliveries per day, ${span}: ${SERIES.map(({ part, name }) => `${formatNumber(total(part))} ${name}`).join(', ')}.`,
       SERIES,
       days.map((day) => ({ label: dayLabel(day.day), values: SERIES.map(({ part }) => day[part]) })),
     )}
-    <ul class="legend">${SERIES.map(({ part, name, ink }) => html`<li>${swatch(ink)} ${total(part)} ${name}</li>`)}</ul>
+    <ul class="legend">${SERIES.map(({ part, name, ink }) => html`<li>${swatch(ink)} ${formatNumber(total(part))} ${name}</li>`)}</ul>
     <details class="more">
       <summary>Show as table</summary>
       ${table(

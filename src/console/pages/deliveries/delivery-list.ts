@@ -86,7 +86,7 @@ const pathOf = (c: PageContext, { id }: Delivery): string =>
 
 const cells = (c: PageContext, one: Delivery) => [
   html`<a href="${pathOf(c, one)}">${time(one.created_at)}<span class="unseen">, ${one.type}</span></a>`,
-  html`<div class="two-lines"><code class="whole">${breakable(one.type, '.')}</code><span class="note id-text">${one.app !== null && html`${one.app} · `}${one.subject}</span></div>`,
+  html`<div class="two-lines"><code>${breakable(one.type, '.')}</code><span class="note id-text">${one.app !== null && html`${one.app} · `}${one.subject}</span></div>`,
   destinationText(one),
   html`<div class="two-lines">${outcomeBadge(one)} ${one.next_attempt_at && html`<span class="note">${one.attempts === 0 ? 'Due' : 'Next'} ${time(one.next_attempt_at)}</span>`} ${one.replay_of !== null && html`<span class="note">Replay</span>`}</div>`,
   responseText(one),

@@ -191,7 +191,7 @@ async function findingList(c: PageContext) {
     caption: 'Findings, newest first',
     columns: ['Finding', 'State', 'Where', 'Found', 'Last'],
     rows: listed.findings.map((one) => [
-      html`<a class="subject whole" href="${findingPath(alias, one.id)}">${findingTitle(one)}</a> ${smallId(one.id)}`,
+      html`<a class="subject" href="${findingPath(alias, one.id)}">${findingTitle(one)}</a> ${smallId(one.id)}`,
       html`${findingBadge(one.state)} ${one.reopened_by !== null && badge('Fix undone', 'bad')}`,
       one.location === null
         ? html`<span class="note">–</span>`

@@ -17,7 +17,7 @@ export const proposalColumns = (hasApp: boolean): string[] => [
 ]
 
 export const proposalRow = (one: Proposal, hasApp: boolean) => [
-  html`<a class="subject whole" href="${proposalPath(one.app, one.id)}">${one.title === null ? `Proposal ${one.id.slice(-6)}` : visibleText(one.title)}</a>`,
+  html`<a class="subject" href="${proposalPath(one.app, one.id)}">${one.title === null ? `Proposal ${one.id.slice(-6)}` : visibleText(one.title)}</a>`,
   ...(hasApp ? [html`<a href="${appPath(one.app)}">${one.app}</a>`] : []),
   html`${proposalBadge(one.state)}${effectBadge(one)} ${outcomeNote(one)}`,
   html`${plural(one.files_changed, 'file')}, +${one.added_lines} −${one.removed_lines}`,

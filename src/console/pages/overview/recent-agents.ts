@@ -4,7 +4,7 @@ import { card, linkButton } from '../../../pages/parts.ts'
 import { strip } from '../../../pages/strip.ts'
 import { emptyState, table, time } from '../../components.ts'
 import { hasRole, type ConsoleSession } from '../../context.ts'
-import { dayLabel, plural } from '../../format.ts'
+import { dayLabel, formatNumber, plural } from '../../format.ts'
 import { agentPath, AGENTS_PATH } from '../agents/agent-labels.ts'
 import { principalLabel } from '../agents/client-labels.ts'
 import type { ActiveAgent, Facts } from './facts.ts'
@@ -52,6 +52,6 @@ const row = (agent: ActiveAgent, seesAll: boolean, days: Facts['days']) => [
       label: dayLabel(day),
       value: agent.days.find((one) => one.day === day)?.calls ?? 0,
     })),
-  )} ${agent.calls}</span>`,
+  )} ${formatNumber(agent.calls)}</span>`,
   agent.refused === 0 ? html`<span class="note">None</span>` : agent.refused,
 ]

@@ -104,7 +104,7 @@ function showEnd(c: PageContext, refused?: Refused) {
       OF_LABELS[of],
       html`<p><code class="long">${id ?? organizationOf(c).name}</code></p>
         <p>What is open is cut off in all processes: calls, long polls, streams and questions. A signed receipt says how many, and when no process wrote for it any more.</p>
-        ${form(c, `${RECEIPTS_PATH}/end`, html`${fields}<input type="hidden" name="dry_run" value="on" />${button('Rehearse', 'quiet')}`, '')}
+        <div class="actions">${form(c, `${RECEIPTS_PATH}/end`, html`${fields}<input type="hidden" name="dry_run" value="on" />${button('Rehearse', 'quiet')}`, '')}
         ${confirmDialog(c, {
           id: 'end-access',
           label: 'End access',
@@ -113,7 +113,7 @@ function showEnd(c: PageContext, refused?: Refused) {
           text: OF_TEXTS[of],
           fields,
           submit: 'End access now',
-        })}`,
+        })}</div>`,
     ),
   })
 }

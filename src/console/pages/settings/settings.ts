@@ -62,7 +62,7 @@ const endings = (c: PageContext, refused: Refused | undefined) =>
   html`${card(
     'End all access',
     html`<p>All agents, API tokens and credentials end, in all processes. Members stay, and sign in again.</p>
-      ${endAccessLink('organization')}`,
+      <div class="actions">${endAccessLink('organization')}</div>`,
   )}
   ${formCard(c, {
     of: REMOVE.show({ refused }),
