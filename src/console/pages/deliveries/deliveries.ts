@@ -26,6 +26,7 @@ import {
   integrationOptions,
   INTEGRATIONS_PATH,
   type Integration,
+  type NamedIntegration,
 } from '../integrations/integration-labels.ts'
 
 export const deliveryListRoutes = () =>
@@ -45,22 +46,24 @@ async function showDeliveries(c: PageContext) {
   const filters = readFilters(c.req.query())
   const isFiltered = filterQuery(c) !== '' || c.req.query('cursor') !== undefined
   const { integration_id } = filters
-  // Weeks of deliveries are counted only where that is shown, and once.
-  const [deliveries, summary, health, { integrations }] = await Promise.all([
+  // Weeks of deliveries are counted only where that is shown, and once; how integrations are says which there are.
+  const [deliveries, summary, health, listed] = await Promise.all([
     readDeliveries(c, filters),
     isFiltered ? undefined : call(summarizeDeliveries, { health: 'true' }),
     isFiltered && integration_id !== undefined ? call(listIntegrationHealth, {}) : undefined,
-    call(listIntegrations, {}),
+    isFiltered ? call(listIntegrations, {}) : undefined,
   ])
+  const integrations = listed?.integrations ?? []
+  const named = summary?.health?.integrations ?? integrations
   const now = c.var.deps.clock()
   return page(c, {
     title: TITLE,
     lead: LEAD,
     actions: html`${linkButton(`${DELIVERIES_PATH}${filterQuery(c, { live: 'true' })}`, 'Live', 'quiet')}
-    ${linkButton(`${DELIVERIES_PATH}.csv${filterQuery(c)}`, 'Export CSV', 'quiet')} ${replayDialog(c, filters, integrations)}`,
+    ${linkButton(`${DELIVERIES_PATH}.csv${filterQuery(c)}`, 'Export CSV', 'quiet')} ${replayDialog(c, filters, named)}`,
     body: html`${summary?.health && html`${deliveryHeadline(summary, summary.health.integrations, now)}`}
     ${health && (await chosenPanel(c, filters, integrations, health.integrations))}
-    ${deliveryTable(c, filters, deliveries, integrations)}
+    ${deliveryTable(c, filters, deliveries, named)}
     ${summary?.health && html`${healthCard(c, summary.health)} ${deliveryChart(summary, now)}`}`,
   })
 }
@@ -105,7 +108,7 @@ function filterQuery(c: PageContext, also: Record<string, string> = {}): string 
   return query.size === 0 ? '' : `?${query}`
 }
 
-const replayDialog = (c: PageContext, filters: Filters, integrations: readonly Integration[]) =>
+const replayDialog = (c: PageContext, filters: Filters, integrations: readonly NamedIntegration[]) =>
   dialog('replay-failed', 'Replay failed…', {
     title: 'Replay failed deliveries',
     hasCancel: true,

@@ -8,7 +8,7 @@ import { dayFilters, filterSelect, labelOptions } from '../../components.ts'
 import { beginOf, endOf, readDay } from '../../day-filter.ts'
 import { utcMoment } from '../../forms.ts'
 import { CHANNEL_LABELS, STATE_LABELS } from './delivery-labels.ts'
-import { integrationOptions, type Integration } from '../integrations/integration-labels.ts'
+import { integrationOptions, type NamedIntegration } from '../integrations/integration-labels.ts'
 
 /** Of several states: failed, retrying, or dropped because of the receiver. */
 const MISSED = 'missed'
@@ -68,7 +68,7 @@ export const asInput = ({
 })
 
 /** The most used filters are always visible; the rest is open while one of them is set. */
-export function filterFields(filters: Filters, integrations: readonly Integration[]) {
+export function filterFields(filters: Filters, integrations: readonly NamedIntegration[]) {
   const { reason, channel, integration_id, app, submitted } = filters
   const usesMore = [reason, channel, integration_id, app, submitted.event_id].some((one) => one !== undefined)
   return html`${inputField({ name: 'type', label: 'Event type', value: submitted.type ?? '', maxlength: 100, placeholder: 'deploy.failed, deploy.*', problem: filters.problem })}

@@ -6,7 +6,7 @@ import { breakable, emptyState, filterForm, listCard, table, time } from '../../
 import { sessionOf, type PageContext } from '../../context.ts'
 import { formatDuration } from '../../format.ts'
 import { pager } from '../../pager.ts'
-import type { Integration } from '../integrations/integration-labels.ts'
+import type { NamedIntegration } from '../integrations/integration-labels.ts'
 import { asInput, filterFields, type Filters } from './delivery-filters.ts'
 import { DELIVERIES_PATH, destinationOf, failureWords, outcomeBadge } from './delivery-labels.ts'
 
@@ -35,7 +35,7 @@ export function deliveryTable(
   c: PageContext,
   filters: Filters,
   { deliveries, next_cursor, total, age_seconds }: Page,
-  integrations: readonly Integration[],
+  integrations: readonly NamedIntegration[],
 ) {
   return listCard(c, {
     changes: 'deliveries',
@@ -69,7 +69,7 @@ export function liveDeliveries(
   c: PageContext,
   filters: Filters,
   page: Page,
-  integrations: readonly Integration[],
+  integrations: readonly NamedIntegration[],
 ) {
   const url = new URL(c.req.url)
   url.searchParams.set('part', 'list')

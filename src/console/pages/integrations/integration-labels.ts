@@ -18,7 +18,10 @@ export const KIND_LABELS: Record<IntegrationKind, string> = {
   email: 'Email address',
 }
 
-export const integrationOptions = (integrations: readonly Integration[]) =>
+/** What one is chosen by. */
+export type NamedIntegration = Pick<Integration, 'id' | 'name' | 'kind'>
+
+export const integrationOptions = (integrations: readonly NamedIntegration[]) =>
   integrations.map(({ id, name, kind }) => ({
     value: id,
     label: `${name} (${KIND_LABELS[kind].toLowerCase()})`,
