@@ -131,6 +131,7 @@ const approveDialog = (c: PageContext, app: App, proposal: Proposal) =>
     fields: html`<input type="hidden" name="proposal_id" value="${proposal.id}" /><input type="hidden" name="diff_sha256" value="${proposal.diff_sha256}" />`,
     submit: 'Approve and deploy',
     kind: 'main',
+    isMain: true,
   })
 
 const changeText = ({ files_changed, added_lines, removed_lines }: Proposal): string =>
