@@ -190,19 +190,11 @@ const notFoundState = (c: PageContext) =>
     html`<a href="${tabPath(aliasOf(c), 'logs')}">Clear filters</a>`,
   )
 
-const LEVEL_BADGES: Record<LogLevel, 'on' | 'off' | 'wait' | 'bad'> = {
-  trace: 'off',
-  debug: 'off',
-  info: 'on',
-  warn: 'wait',
-  error: 'bad',
-  fatal: 'bad',
+/** Most lines are no trouble: a badge on each would hide the others. */
+function levelBadge(level: LogLevel) {
+  if (!isTrouble(level)) return html`<span class="note">${level}</span>`
+  return badge(level, level === 'warn' ? 'wait' : 'bad')
 }
-const levelBadge = (level: LogLevel) => badge(level, LEVEL_BADGES[level])
-
-/** Most lines are of this kind: a badge on each would hide the others. */
-const lineLevel = (level: LogLevel) =>
-  ['info', 'debug', 'trace'].includes(level) ? html`<span class="note">${level}</span>` : levelBadge(level)
 
 const SECOND = new Intl.DateTimeFormat('en-GB', {
   day: 'numeric',
@@ -227,7 +219,7 @@ const lineItem =
       <a href="${tabPath(aliasOf(c), 'logs')}?${new URLSearchParams({ group: group_id })}">lines like this</a>
     </p>`
     return html`<li id="${id}">
-      ${clockTime(at)} ${lineLevel(level)}
+      ${clockTime(at)} ${levelBadge(level)}
       <details>
         <summary>${service !== null && html`<span class="note">${service}</span> `}<code>${first}</code></summary>
         ${rest.length > 0 && html`<pre>${rest.join('\n')}</pre>`} ${about}
