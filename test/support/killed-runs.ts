@@ -8,16 +8,22 @@ import { apps, outbox, pipelineRuns, pipelines } from '../../db/schema.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import type { PipelineRunState } from '../../src/contracts/pipeline-states.ts'
 import type { PipelineWorkerSettings } from './pipeline-worker.ts'
+import type { SealWorkerSettings } from './seal-worker.ts'
 
-const WORKER = fileURLToPath(new URL('./pipeline-worker.ts', import.meta.url))
+const pathOf = (name: string) => fileURLToPath(new URL(name, import.meta.url))
+const WORKER = pathOf('./pipeline-worker.ts')
+const SEALER = pathOf('./seal-worker.ts')
 
 const running = new Set<ChildProcess>()
 /** For `afterEach`. */
 export const killWorkers = async () => void (await Promise.all([...running].map(kill)))
 
 /** Resolves with it when it has said the word. */
-export async function startWorker(settings: PipelineWorkerSettings, word: string): Promise<ChildProcess> {
-  const child = spawn(process.execPath, [WORKER, JSON.stringify(settings)], {
+export const startWorker = (settings: PipelineWorkerSettings, word: string) => start(WORKER, settings, word)
+export const startSealer = (settings: SealWorkerSettings) => start(SEALER, settings, 'written')
+
+async function start(program: string, settings: object, word: string): Promise<ChildProcess> {
+  const child = spawn(process.execPath, [program, JSON.stringify(settings)], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   running.add(child)

@@ -7,6 +7,7 @@ import { connect } from '../../db/connect.ts'
 import type { Principal } from '../../src/contracts/operation.ts'
 import { localDirectory } from '../../src/cores/directory/index.ts'
 import { endOverdueRuns, finishPipelineRun, makeDueRuns } from '../../src/cores/pipelines/index.ts'
+import { pauseBeforeCommit } from './pause-before-commit.ts'
 
 export type PipelineWorkerSettings = {
   readonly url: string
@@ -42,20 +43,4 @@ for (;;) {
     (await makeDueRuns({ db, clock, log }, watch)) + (await endOverdueRuns({ db, clock, log }, watch))
   process.stdout.write(`done ${done}\n`)
   if (done === 0) await sleep(50)
-}
-
-function pauseBeforeCommit<Db extends typeof connection.db>(real: Db): Db {
-  const transaction: Db['transaction'] = (work, ...rest) =>
-    real.transaction(
-      async (tx) => {
-        await work(tx)
-        process.stdout.write('written\n')
-        return new Promise<never>(() => {})
-      },
-      ...rest,
-    )
-  return new Proxy(real, {
-    get: (target, name, receiver): unknown =>
-      name === 'transaction' ? transaction : Reflect.get(target, name, receiver),
-  })
 }

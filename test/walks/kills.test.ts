@@ -10,6 +10,9 @@ import { count, eq, sql } from '../../db/drizzle.ts'
 import { loads, pipelines } from '../../db/schema.ts'
 import { createDatabase, removeDatabase } from '../../src/contracts/databases.ts'
 import { listLoads, showLoad } from '../../src/contracts/loads.ts'
+import { trailVerifier } from '../../src/cli/trail/verify-trail.ts'
+import { exportTrail, sealTrail } from '../../src/cores/trail/index.ts'
+import { dataKeys } from '../../src/trust/data-key.ts'
 import { inDatabase } from '../support/data-sources.ts'
 import { newDatabase, type TestDatabase } from '../support/database.ts'
 import * as killed from '../support/killed-deliveries.ts'
@@ -86,6 +89,43 @@ describe.skipIf(inject('engine') === 'pglite')('killed in the midst', { timeout:
     await runs.kill(last)
     const states = await Promise.all(ids.map((id) => runs.stateOf(database, id)))
     expect(states).toEqual(ids.map(() => ({ states: ['host_offline'], told: ['host_offline'] })))
+  })
+
+  test('of sealing: what it had committed is whole, and the next one seals the rest, of either organization', async () => {
+    // Of its own: others seal for everybody.
+    const trail = await newDatabase()
+    // As many as are sealed at once, and some more.
+    const ROWS = 5_000
+    const orgs = ['org_a', 'org_b']
+    await trail.db.execute(sql`
+      with added as (
+        insert into activity (org_id, id, at, type, name, user_id, user_name, entry_point, outcome, duration_ms,
+          question_bytes, answer_bytes, request_id, trail_order)
+        select 'org_' || substr('ab', 1 + n % 2, 1), 'act_0mzzzzzzz' || lpad(n::text, 16, '0'), now(), 'function',
+          'whoami', 'usr_1', 'Ada', 'mcp', 'answered', 3, 0, 120, 'req_1', nextval('trail_order')
+        from generate_series(1, ${ROWS}) n returning trail_order, org_id, id)
+      insert into trail_pending select * from added`)
+    const dataKey = randomBytes(32).toString('hex')
+    const log = { warn: () => {} }
+    const deps = { db: trail.db, clock: realClock, dataKeys: dataKeys(dataKey), log }
+    const verified = async (orgId: string) => {
+      const verifier = trailVerifier()
+      const principal = { kind: 'user', orgId, userId: 'usr_1', role: 'owner' } as never
+      for (let after: number | undefined = 0; after !== undefined;) {
+        const { body } = await exportTrail(deps)(principal, { after })
+        const lines = Buffer.from(body).toString().split('\n').slice(0, -1)
+        after = (JSON.parse(lines.at(-1)!) as { next?: number }).next
+        for (const line of after === undefined ? lines : lines.slice(0, -1)) verifier.take(line)
+      }
+      return verifier.end(true)
+    }
+    await runs.kill(await runs.startSealer({ url: trail.url!, dataKey, pausingAt: 2 }))
+    const sealed = await Promise.all(orgs.map(verified))
+    expect(sealed).toMatchObject(orgs.map(() => ({ problem: null, rows: 2_000, unsealed: 500 })))
+    expect(await sealTrail(deps)).toBe(1_000)
+    const all = await Promise.all(orgs.map(verified))
+    expect(all).toMatchObject(orgs.map(() => ({ problem: null, rows: ROWS / 2, unsealed: 0 })))
+    await trail.close()
   })
 
   describe('of a load', () => {
