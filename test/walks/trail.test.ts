@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { sql } from '../../db/drizzle.ts'
 import { trailSeals } from '../../db/schema.ts'
 import { makeId } from '../../src/contracts/ids.ts'
+import { leafOf, rootOf } from '../../src/contracts/trail-format.ts'
 import {
   createTrailStream,
   exportTrail,
@@ -27,10 +28,12 @@ import {
 } from '../../src/cores/trail/index.ts'
 import { emptySeals, sealRemoval } from '../../src/cores/trail/seal-removal.ts'
 import { readEvents } from '../../src/cores/trail/stream-trail.ts'
+import { readSigner } from '../../src/cores/trail/trail-keys.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
 import { trailVerifier, type TrailReport } from '../../src/cli/trail/verify-trail.ts'
 import { dataKeys } from '../../src/trust/data-key.ts'
 import { createOpenAnswers } from '../../src/trust/open-answers.ts'
+import { sha256 } from '../../src/trust/trail-key.ts'
 import { openConsole } from '../support/console.ts'
 import { newDatabase, type TestDatabase } from '../support/database.ts'
 import { makeMember, makeOrganization } from '../support/make.ts'
@@ -413,6 +416,32 @@ describe('in a database of its own', () => {
     expect(verified(await exported('org_edited')).problem!.says).toContain('signature of seal 1')
     await database.db.execute(sql`delete from trail_seals where org_id = 'org_edited' and number = 1`)
     expect(verified(await exported('org_edited')).problem).toMatchObject({ what: 'dropped', row: 1 })
+  })
+
+  test('a seal that was signed anew over another row is given away by the one behind it', async () => {
+    const lines = await fill('org_resealed', [4, 4])
+    const read = lines.map((line) => JSON.parse(line) as Partial<Record<'seal' | 'is', object>>)
+    const [at, next] = [...read.keys()].filter((n) => read[n]!.seal)
+    const rows = read.slice(at! + 1, next).map(({ is }) => is!)
+    rows[2] = { ...rows[2], user_name: 'Eve', actor_name: 'Eve' }
+    const leaves = Buffer.concat(rows.map((row) => leafOf(sha256, JSON.stringify(row))))
+    const before = JSON.parse((read[at!]!.seal as { signed: string }).signed) as object
+    const signed = JSON.stringify({
+      ...before,
+      root: Buffer.from(rootOf(sha256, leaves)).toString('hex'),
+    })
+    const signer = await withTransaction(database.db, (tx) => readSigner(tx, deps))
+    const seal = { signed, signature: signer.sign(signed), leaves: leaves.toString('base64') }
+    const forged = lines.map((line, n) => {
+      if (n === at) return JSON.stringify({ seal })
+      return n > at! && n < next! ? JSON.stringify({ ...read[n], is: rows[n - at! - 1] }) : line
+    })
+    expect(verified(lines).problem).toBe(null)
+    expect(verified(forged).problem).toMatchObject({
+      what: 'changed',
+      row: 5,
+      says: 'seal 2 does not follow the seal before it',
+    })
   })
 
   test('retention leaves a signed seal that says what it deleted, and nothing else may be missing', async () => {
