@@ -8,6 +8,7 @@ import { sql } from '../../db/drizzle.ts'
 import { createApp } from '../../src/contracts/apps.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import { listGrants, listOauthClients } from '../../src/contracts/grants.ts'
+import { REMOTE_ANSWER_SECONDS } from '../../src/contracts/limits.ts'
 import { listLogs } from '../../src/contracts/logs.ts'
 import { createMachineAgent, listMachineAgents } from '../../src/contracts/machine-agents.ts'
 import { listMembers } from '../../src/contracts/members.ts'
@@ -267,6 +268,54 @@ test('a client is blocked, and its agents end; the same client elsewhere goes on
   expect(oauth_clients).toMatchObject([{ client_id: clientId, blocked: true, live_grants: 0 }])
   const unknown = { of: 'client', id: unique('client') } as const
   await expect(ofAdmin()(endWithReceipt, unknown)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+})
+
+describe('is pending', () => {
+  const endSomebody = async () => {
+    const { userId: id } = await makeMember(system, org, 'viewer')
+    return (await ofAdmin()(endWithReceipt, { of: 'person', id })).id
+  }
+  /** After both processes have acknowledged it, and could have made it final. */
+  const shown = async (receipt_id: string) => {
+    const show = (wait: number) => ofAdmin()(showReceipt, { receipt_id, wait })
+    await expect.poll(async () => (await show(0)).processes.acknowledged).toBeGreaterThanOrEqual(2)
+    return show(3)
+  }
+
+  test('until a process that says nothing has lost its lease', async () => {
+    const silent = unique('process')
+    await system.db.execute(sql`insert into processes (name, until, is_remote)
+      values (${silent}, clock_timestamp() + interval '1 hour', false)`)
+    const id = await endSomebody()
+    expect(await shown(id)).toMatchObject({
+      state: 'pending',
+      final_at: null,
+      signed: null,
+      processes: { waiting_for: 1 },
+    })
+    await system.db.execute(sql`update processes set until = clock_timestamp() where name = ${silent}`)
+    expect(await final(id)).toMatchObject({ state: 'final' })
+  })
+
+  test('until a process without a database writes nothing for them any more; a rehearsal does not wait', async () => {
+    await system.db.execute(sql`insert into processes (name, until, is_remote)
+      values ('remote', clock_timestamp() + interval '1 hour', true)`)
+    try {
+      const { id: rehearsal } = await ofAdmin()(endWithReceipt, {
+        of: 'person',
+        id: person.userId,
+        dry_run: true,
+      })
+      expect(await final(rehearsal)).toMatchObject({ state: 'final', rehearsal: true })
+      const id = await endSomebody()
+      expect(await shown(id)).toMatchObject({ state: 'pending', processes: { waiting_for: 0 } })
+      await system.db.execute(sql`update receipt_acknowledgements
+        set at = at - make_interval(secs => ${REMOTE_ANSWER_SECONDS}) where receipt_id = ${id}`)
+      expect(await final(id)).toMatchObject({ state: 'final' })
+    } finally {
+      await system.db.execute(sql`delete from processes where name = 'remote'`)
+    }
+  })
 })
 
 test('a machine agent, with its credentials', async () => {
