@@ -13,6 +13,7 @@ import { listAudit } from '../../src/contracts/audit.ts'
 import { listAskableDataSources, queryDataSource } from '../../src/contracts/data-sources.ts'
 import { blockOauthClient, narrowGrant, revokeGrant, showGrant } from '../../src/contracts/grants.ts'
 import { makeId } from '../../src/contracts/ids.ts'
+import { createMachineAgent } from '../../src/contracts/machine-agents.ts'
 import { changeMemberRole } from '../../src/contracts/members.ts'
 import { updateOrganization } from '../../src/contracts/organizations.ts'
 import { SCOPE_EDITION, type Scope } from '../../src/contracts/scopes.ts'
@@ -474,6 +475,20 @@ describe('what an agent uses', () => {
     expect(audit).toMatchObject([{ actor: { name: 'svc' }, subject: 'Desk assistant: maintenance:read' }])
     expect(await rightsOf(theirs)).toMatchObject({ scopes: ['data:read', 'maintenance:read'] })
     expect(await eventsOf(elsewhere)).toEqual([])
+  })
+
+  test('of a machine agent, whoever answers for it is told', async () => {
+    const [answers, elsewhere] = [await makeMember(system, org, 'developer'), await makeOrganization(system)]
+    for (const { id, owner } of [org, elsewhere])
+      await owner.call(updateOrganization, { org_id: id, end_unused_after_days: 14 })
+    await org.owner.call(createMachineAgent, { name: unique('robot'), owner_id: answers.userId })
+    await elsewhere.owner.call(createMachineAgent, { name: unique('robot') })
+    advanceDays(7)
+    await judge()
+    const told = async (where: Org) =>
+      (await eventsOf(where)).map(({ type, concernsId }) => [type, concernsId])
+    expect(await told(org)).toEqual([['agent.unused', answers.userId]])
+    expect(await told(elsewhere)).toEqual([['agent.unused', elsewhere.owner.userId]])
   })
 
   test('at no time, it is disconnected where the organization wants that, after its person was told', async () => {
