@@ -59,10 +59,14 @@ test.each([
   expect(called).toEqual(['syncDocuments'])
 })
 
-test('another sync of the same source is waited for', async () => {
-  const { done, called } = sync('syncDocuments', [busy(), busy(), busy()])
+test.each([
+  ['another sync of the same source', [busy(), busy(), busy()]],
+  ['a server without room', [new ServiceError('OVERLOADED', 'Too busy', { retryAfterSeconds: 0 })]],
+  ['one that is replaced meanwhile', [busy(), gone()]],
+])('%s is waited for', async (_, failures) => {
+  const { done, called } = sync('syncDocuments', failures)
   await done
-  expect(called).toEqual([...Array<string>(4).fill('syncDocuments'), ...AFTER])
+  expect(called).toEqual([...Array<string>(failures.length + 1).fill('syncDocuments'), ...AFTER])
 })
 
 test('once it has begun, a server that is replaced is waited for', async () => {

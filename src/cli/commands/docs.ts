@@ -36,7 +36,7 @@ export const syncDocuments: Run = async (ctx, input) => {
     const begun = await patiently(
       ctx,
       () => ctx.callOperation('syncDocuments', { name, files: [...files], keep }),
-      { attempts: 1 },
+      { isFirst: true },
     )
     if (begun.sync) await finishSync(ctx, { root, files, begun, sync: begun.sync, progress })
     progress.end()

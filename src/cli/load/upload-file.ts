@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import { byteSize } from '../../contracts/byte-size.ts'
-import { ServiceError } from '../../contracts/errors.ts'
+import { ServiceError, type ErrorCode } from '../../contracts/errors.ts'
 import { LOAD_MAX_BYTES, LOAD_PART_BYTES } from '../../contracts/limits.ts'
 import type { Output } from '../../contracts/operations.ts'
 import type { CommandContext } from '../command-context.ts'
@@ -80,17 +80,26 @@ export async function uploadPart(
   }
 }
 
-/** A server that is being replaced is asked again, and one that says when to come again as often as it says so. */
+/** Of a server that is there and has no room at the moment. */
+const BUSY: readonly unknown[] = ['RATE_LIMITED', 'OVERLOADED', 'UNAVAILABLE'] satisfies ErrorCode[]
+
+/**
+ * A server that is being replaced, or is at its limit, is asked again. With `isFirst` not before it has said anything: a wrong
+ * address shows at once.
+ */
 export async function patiently<T>(
   ctx: CommandContext,
   call: () => Promise<T>,
-  { attempts = ATTEMPTS } = {},
+  { isFirst = false } = {},
 ): Promise<T> {
-  const pause = retryPause(ctx, { attempts })
+  const pause = retryPause(ctx, { attempts: ATTEMPTS })
+  let isThere = !isFirst
   for (;;) {
     try {
       return await call()
     } catch (error) {
+      isThere ||= error instanceof ServiceError && BUSY.includes(error.code)
+      if (!isThere) throw error
       await pause.afterFailure(error)
     }
   }
