@@ -376,9 +376,10 @@ export async function listenForMetrics({ config, metrics }: System): Promise<Lis
       response.writeHead(404).end()
       return
     }
-    void metrics
-      .expose()
-      .then(({ text, type }) => response.writeHead(200, { 'content-type': type }).end(text))
+    metrics.expose().then(
+      ({ text, type }) => response.writeHead(200, { 'content-type': type }).end(text),
+      () => response.writeHead(500).end(),
+    )
   })
   const { METRICS_PORT: wanted, METRICS_HOST: host } = config
   const port = await bindPort(server, { port: wanted, host, settings: METRICS_PORT })

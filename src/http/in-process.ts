@@ -40,7 +40,7 @@ export function inProcessCalls(service: string, observation: Observation): InPro
     await observe(
       service,
       observation,
-      { method: op.http.method.toUpperCase(), headers: traceHeaders(options) },
+      { method: op.http.method.toUpperCase(), headers: traceHeaders(options), isWithin: true },
       () => variables,
       async () => {
         try {

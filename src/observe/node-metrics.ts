@@ -99,7 +99,8 @@ function observeCollections(registry: Registry): void {
 /** Undefined where the system does not tell. */
 function openFiles(): number | undefined {
   try {
-    return readdirSync('/proc/self/fd').length
+    // Without the one that reads them.
+    return readdirSync('/proc/self/fd').length - 1
   } catch {
     return undefined
   }

@@ -34,11 +34,14 @@ test('a gauge keeps the last value, and one that is read has none while there is
   open.set(2)
   const values = [undefined, 5]
   registry.read('gauge', 'read', 'Read.', () => values.shift())
+  registry.read('gauge', 'never', 'Never.', () => {
+    throw new Error('planted')
+  })
   expect(registry.text()).toBe(
-    '# HELP open Open.\n# TYPE open gauge\nopen 2\n\n# HELP read Read.\n# TYPE read gauge\n',
+    '# HELP open Open.\n# TYPE open gauge\nopen 2\n\n# HELP read Read.\n# TYPE read gauge\n\n# HELP never Never.\n# TYPE never gauge\n',
   )
   open.reset()
   expect(registry.text()).toBe(
-    '# HELP open Open.\n# TYPE open gauge\n\n# HELP read Read.\n# TYPE read gauge\nread 5\n',
+    '# HELP open Open.\n# TYPE open gauge\n\n# HELP read Read.\n# TYPE read gauge\nread 5\n\n# HELP never Never.\n# TYPE never gauge\n',
   )
 })

@@ -47,8 +47,13 @@ export function createRegistry(): Registry {
     },
     read(kind, name, help, value) {
       add(kind, name, help, () => {
-        const now = value()
-        return now === undefined ? [] : [line(name, '', now)]
+        try {
+          const now = value()
+          return now === undefined ? [] : [line(name, '', now)]
+        } catch {
+          // The system may not tell, such as without a file descriptor to spare.
+          return []
+        }
       })
     },
     histogram(name, help, buckets) {

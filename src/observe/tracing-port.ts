@@ -1,5 +1,10 @@
 /** The port to tracing; without an endpoint it does nothing. */
-export type TracedRequest = { method: string; headers: Iterable<[name: string, value: string]> }
+export type TracedRequest = {
+  method: string
+  headers: Iterable<[name: string, value: string]>
+  /** A call within the process, which goes on in the trace that it is made in. */
+  isWithin?: boolean
+}
 export type TracedAnswer = { route: string; status: number }
 
 export type Tracing = {

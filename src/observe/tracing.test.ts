@@ -102,15 +102,19 @@ test('what is called in the same process, without headers, is a span of the trac
   const { received, endpoint } = await startCollector(200)
   const tracing = startTracing({ endpoint, version: '1' })
   await tracing.request('api-gateway', request(`00-${TRACE}-${PARENT}-01`), async () => {
-    await tracing.request('auth-service', request(), answered(200))
+    await tracing.request('auth-service', { ...request(), isWithin: true }, answered(200))
+    // Of somebody else, who came meanwhile.
+    await tracing.request('api-gateway', request(), answered(200))
     return { route: 'whoAmI', status: 200 }
   })
   await tracing.stop()
-  const [inner, outer] = spansOf(received)
+  const [inner, other, outer] = spansOf(received)
   expect([inner, outer]).toMatchObject([
     { traceId: TRACE, parentSpanId: outer!['spanId'], name: 'auth-service whoAmI' },
     { traceId: TRACE, parentSpanId: PARENT, name: 'api-gateway whoAmI' },
   ])
+  expect(other!['traceId']).not.toBe(TRACE)
+  expect(other).not.toHaveProperty('parentSpanId')
 })
 
 test('a trace that its caller does not record is passed on, and not sent', async () => {

@@ -28,7 +28,11 @@ export function startTracing({ endpoint, headers = {}, version }: TracingOptions
   const exporter = startExporter((spans) => send(url, headers, exportOf(spans, version)))
   return {
     async request(service, request, work) {
-      const context = continueTrace(new Map(request.headers), current.getStore())
+      // What comes from outside may be started by somebody else's request, whose trace it is not part of.
+      const context = continueTrace(
+        new Map(request.headers),
+        request.isWithin ? current.getStore() : undefined,
+      )
       const startMs = Date.now()
       const began = performance.now()
       const span = { name: `${service} ${request.method}`, attributes: {}, isFailed: false }
