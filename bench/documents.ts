@@ -73,9 +73,9 @@ async function compare(svc: Svc, server: Program, folder: string): Promise<strin
     `${few.toFixed(0)} MiB with ${(FILES / 10).toLocaleString('en')} files, ${all.toFixed(0)} MiB with ${count}: ${(all / few).toFixed(2)}x (target ${MEMORY_TARGET}x: ${metOrMissed(all / few <= MEMORY_TARGET)})`
   return [
     `${count} files, CPU of the best of ${ROUNDS}; embedded, a model that answers at once`,
-    `all of them, first       ${cpu(allFiles)}`,
-    `nothing changed          ${verdict(unchanged, TARGETS.unchanged)}`,
-    `one file changed         ${verdict(changed, TARGETS.changed)}`,
+    `${count} files, first  ${cpu(allFiles)}`,
+    `${count} files, nothing changed  ${verdict(unchanged, TARGETS.unchanged)}`,
+    `${count} files, one changed  ${verdict(changed, TARGETS.changed)}`,
     `highest memory, client   ${memory(fewFiles.clientMiB, allFiles.clientMiB)}`,
     `highest memory, server   ${memory(fewServerMiB, allServerMiB)}`,
   ]
@@ -83,7 +83,7 @@ async function compare(svc: Svc, server: Program, folder: string): Promise<strin
 
 const sum = ({ client, server }: Cost): number => client + server
 const cpu = (cost: Cost): string =>
-  `${sum(cost).toFixed(2)} s (client ${cost.client.toFixed(2)}, server ${cost.server.toFixed(2)})`
+  `${sum(cost).toFixed(2)} s of CPU (client ${cost.client.toFixed(2)}, server ${cost.server.toFixed(2)})`
 
 function verdict(costs: readonly Cost[], target: number): string {
   const best = costs.toSorted((a, b) => sum(a) - sum(b))[0]!

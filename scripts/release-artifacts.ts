@@ -171,7 +171,9 @@ function saveImage(
   { root, version }: { readonly root: string; readonly version: string },
 ): void {
   // Not `--version`, which a client answers without an engine.
-  const engine = ['podman', 'docker'].find((program) => spawnSync(program, ['version']).status === 0)
+  const engine = ['podman', 'docker'].find(
+    (program) => spawnSync(program, ['version'], { timeout: 10_000 }).status === 0,
+  )
   if (engine === undefined) {
     console.log('No image: there is neither podman nor docker here. Build it from svc-image-context.')
     return

@@ -33,27 +33,27 @@ export const REQUESTS: Says = {
 export const PROCESSES: Says = {
   'cold-start': [/^ {2}ratio +\S+x/m, /^ {2}first start +\S+ s of CPU/m],
   memory: [/^ {2}ratio +\S+x/m, /^ {2}two databases and the model +\d+ MiB/m],
-  embeddings: [/^ {2}12 tokens: .* \S+x \(target 3:/m, /^ {2}a further thread: .* \S+x/m],
+  embeddings: [/^ {2}12 tokens .* \S+x \(target 3:/m, /^ {2}a further thread .* \S+x/m],
   questions: [/^ {2}ratio +\S+x questions\/s/m],
   rest: [/^ {2}svc, listening +\S+ ms a second/m, /^ {2}svc, polling +\S+ ms a second/m],
   'question-memory': [/^ {2}slope +\S+ MiB/m],
 }
 
 export const WORK: Says = {
-  notifications: [/^ {2}https: against graphile-worker \S+x/m, /in claim number \d+/],
+  notifications: [/^ {2}https, against graphile-worker: \S+x/m, /in claim number \d+/],
   apps: [/one of them changed: 1 sent/, /^ +ratio +\S+x CPU/m, /the same through the API .* \S+x/],
   maintenance: [/^ {2}log_groups .*: \S+x/m, /^ {2}a run of \d+ steps/m],
   growth: [
     /of which one matches: \S+ ms of database CPU/,
-    /waiting events: .* \S+x \(target 1\.3x\)$/m,
-    /a page of activity, the newest: .* \S+x/,
+    /waiting events .* \S+x \(target 1\.3x:/m,
+    /a page of activity, the newest .* \S+x/,
     /^ {2}sweeping a year of .* s of database CPU/m,
   ],
   'row-access': [
     /^ {2}who sees half of the rows +\S+ ms, \S+x \(target 1\.3x:/m,
     /^ {2}who sees one row in a hundred +\S+ ms, \S+x \(target 1\.3x:/m,
   ],
-  replicas: [/^ {2}tool calls[^]*?four against one \S+x/m, /^ {2}deliveries[^]*?four against one \S+x/m],
+  replicas: [/^ {2}tool calls[^]*?four against one +\S+x/m, /^ {2}deliveries[^]*?four against one +\S+x/m],
 }
 
 const run = promisify(execFile)
