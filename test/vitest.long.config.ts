@@ -23,10 +23,16 @@ const ABOUT_POOLERS = matching(long('pgbouncer'))
 
 /** What asks how long something takes, how much memory is kept, or what a crowd does to a single caller: one after the other. */
 const ONE_BY_ONE = matching(
-  ...['accept-under-load', 'closing-receiver', 'ended-threads', 'first-start', 'kill-notifications'].map(
-    long,
-  ),
-  ...['lost-database', 'mcp-load', 'model-flood', 'neighbors', 'one-process', 'registration-flood'].map(long),
+  ...['accept-under-load', 'closing-receiver', 'ended-threads', 'ending-receipt', 'first-start'].map(long),
+  ...[
+    'kill-notifications',
+    'lost-database',
+    'mcp-load',
+    'model-flood',
+    'neighbors',
+    'one-process',
+    'registration-flood',
+  ].map(long),
   ...['replicas', 'runaway-question', 'silent-sockets', 'standby', 'starved-machine'].map(long),
 )
 

@@ -38,7 +38,7 @@ type Secret = z.output<typeof createRemoteSecret.output>
 
 const SET = formOf(setAppRemote, ['host', 'url', 'token'], {
   host: { options: GIT_HOSTS.map((value) => ({ value, label: GIT_HOST_LABELS[value] })) },
-  token: { hint: 'Stored encrypted and never shown again. What it needs stands below.' },
+  token: { hint: 'Stored encrypted and never shown again. What it needs is listed below.' },
 })
 
 async function show(c: PageContext, refused?: Refused, made?: Secret) {

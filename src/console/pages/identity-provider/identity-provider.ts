@@ -80,7 +80,11 @@ function showNone(c: PageContext, shown: Shown, refused: Refused | undefined) {
     tabs: [],
     status: statusOf(refused?.problem),
     body: html`${!shown.is_enabled && offNotice()}
-      ${besideSignIn(c, shown, shown.is_enabled && html`${mayChange(c) && addCard(c, refused)} ${valuesCard(shown)}`)}`,
+      ${
+        shown.is_enabled
+          ? besideSignIn(c, shown, html`${mayChange(c) && addCard(c, refused)} ${valuesCard(shown)}`)
+          : signInCard(c, shown)
+      }`,
   })
 }
 
