@@ -1,6 +1,7 @@
 /**
  * Four processes over one database, a thousand calls, long polls and streams open, of several organizations: the access of some
- * of these ends with a receipt, and after its moment nobody has a byte of what was open for them. One process is stopped
+ * of these ends with a receipt, and after its moment nobody has a byte of what was open for them (as this process sees it: it
+ * reads as much later as its own event loop is late, which is measured). One process is stopped
  * meanwhile, as by a machine that hangs: its lease lapses, and once it goes on it writes nothing either. The others go on.
  */
 import { randomBytes } from 'node:crypto'
@@ -212,9 +213,8 @@ test(`${OPEN} open: no byte after the moment of the receipt, and the neighbors g
       interval: 1_000,
     })
     .toBeGreaterThanOrEqual(EACH * PROCESSES * 0.9)
-  const archives = await Promise.all(
-    gone.flatMap((tenant) => servers.map((server) => beginArchive(tenant, server))),
-  )
+  // One at each process: more of them at once are too much for it.
+  const archives = await Promise.all(servers.map((server) => beginArchive(gone[0]!, server)))
 
   // What the system had by the moment is read here as much later as this process is late.
   const late = monitorEventLoopDelay({ resolution: 1 })
@@ -225,6 +225,8 @@ test(`${OPEN} open: no byte after the moment of the receipt, and the neighbors g
   )
   const receipts = await Promise.all(gone.map(({ org }, at) => finalReceipt(org, begun[at]!.id)))
   late.disable()
+  // Read at once: whoever reads nothing for half a minute is given up anyway.
+  expect(await Promise.all(archives.map((readRest) => readRest()))).toEqual(archives.map(() => false))
   // Whoever was not cut off is told something by then.
   await expect
     .poll(() => gone.map(({ open }) => open.size), { timeout: LOOK_MS, interval: 100 })
@@ -232,12 +234,11 @@ test(`${OPEN} open: no byte after the moment of the receipt, and the neighbors g
   for (const [at, tenant] of gone.entries()) {
     const { final_at, cut } = receipts[at]!
     expect(tenant.lastByteAt - Date.parse(final_at!)).toBeLessThanOrEqual(late.max / 1e6)
-    expect(cut.streams).toBeGreaterThanOrEqual(PROCESSES)
+    expect(cut.streams).toBeGreaterThanOrEqual(EACH * PROCESSES * 0.2 * 0.9)
     expect(cut.long_polls).toBeGreaterThan(0)
     // Some were answered between the last question and the ending.
     expect(tenant.cut).toBeGreaterThanOrEqual(EACH * PROCESSES * 0.5)
   }
-  expect(await Promise.all(archives.map((readRest) => readRest()))).toEqual(archives.map(() => false))
   for (const tenant of neighbors) {
     expect(tenant.cut).toBe(0)
     expect((await tenant.org.owner.call(whoAmI, {})).kind).toBe('user')
