@@ -21,7 +21,7 @@ const long = (name: string) => `test/long/${name}.test.ts`
 
 const ABOUT_POOLERS = matching(long('pgbouncer'))
 
-/** What asks how long something takes, how much memory is kept, or what a crowd does to a single caller: one after the other. */
+/** What asks how long something takes, how much memory is kept, what a crowd does to a single caller, or has deadlines between processes: one after the other. */
 const ONE_BY_ONE = matching(
   ...['accept-under-load', 'closing-receiver', 'ended-threads', 'ending-receipt', 'first-start'].map(long),
   ...[
@@ -33,7 +33,7 @@ const ONE_BY_ONE = matching(
     'one-process',
     'registration-flood',
   ].map(long),
-  ...['replicas', 'runaway-question', 'silent-sockets', 'standby', 'starved-machine'].map(long),
+  ...['replicas', 'runaway-question', 'silent-sockets', 'split', 'standby', 'starved-machine'].map(long),
 )
 
 /** The others wait more than they work, or are right however slow they are. */
