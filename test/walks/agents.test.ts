@@ -384,6 +384,8 @@ describe('what an agent uses', () => {
       narrows_on: null,
       ends_on: null,
     })
+    const second = await connect(org, viewer)
+    expect((await show(viewer, second)).use.scopes.map(({ calls }) => calls)).toEqual([0, 0])
     const elsewhere = await makeOrganization(system)
     const other = await connect(elsewhere, elsewhere.owner)
     expect((await show(elsewhere.owner, other)).use.scopes.map(({ calls }) => calls)).toEqual([0, 0])

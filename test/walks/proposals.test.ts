@@ -538,6 +538,20 @@ describe('who decides', () => {
     await read(agent, run, linesRead('src/sum.js', SUM.trimEnd()))
     const late = await propose(agent, run, { evidence: ['file:src/sum.js#L1-L2'], edits: [REPAIR] })
     expect(await show(late.proposal_id)).toMatchObject({ settings_changed_by: [{ name: admin!.name }] })
+    // Of the app itself as well, and not of another one.
+    const own = await makeMaintainedApp(org!)
+    const next = await makeMaintainedApp(org!)
+    await system.db.delete(maintenanceChanges)
+    for (const enabled of [false, true]) await as(admin)(updateAppMaintenance, { alias: own.alias, enabled })
+    for (const [app, names] of [
+      [own, [admin!.name]],
+      [next, []],
+    ] as const) {
+      ;({ alias, id: appId } = app)
+      await push(TREE)
+      const { settings_changed_by } = await show((await make()).id)
+      expect(settings_changed_by.map(({ name }) => name)).toEqual(names)
+    }
     // The other admins are told, and not whoever did it.
     const told = await system.db
       .select({ actor: outbox.actorId, type: outbox.type })

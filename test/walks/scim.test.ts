@@ -20,11 +20,13 @@ import {
   acceptInvitation,
   changeMemberRole,
   inviteMember,
+  listInvitations,
   listMembers,
   removeMember,
 } from '../../src/contracts/members.ts'
 import { addOwnerAsOperator, setOrganizationDomains } from '../../src/contracts/organizations.ts'
 import { whoAmI } from '../../src/contracts/people.ts'
+import { endWithReceipt } from '../../src/contracts/receipts.ts'
 import {
   createScimBearer,
   listProvisionedGroups,
@@ -172,6 +174,13 @@ describe('setting it up', () => {
     expect(await roleIn(at.org, late.userId)).toBe('member')
     await expect(at.org.owner.call(revokeScimBearer, {})).rejects.toMatchObject({ code: 'NOT_FOUND' })
     expect(await actionsIn(at.org)).toContain('scim.revoked')
+  })
+
+  test('ending all access of the organization ends it, and no other', async () => {
+    const [at, other] = [await makeScimOrg(system), await makeScimOrg(system)]
+    await at.org.owner.call(endWithReceipt, { of: 'organization' })
+    expect((await at.directory('GET', '/Users')).status).toBe(401)
+    expect((await other.directory('GET', '/Users')).status).toBe(200)
   })
 
   test('what it can do is said, in the type of SCIM', async () => {
@@ -422,8 +431,10 @@ describe('whose account it is', () => {
     const { userId } = await signIn({ email: ada.email, subject: ada.externalId })
     await at.org.owner.call(removeMember, { org_id: at.org.id, user_id: userId })
     await signIn({ email: ada.email, subject: ada.externalId })
-    expect(await roleIn(at.org, userId)).toBeUndefined()
     const path = `/Users/${ada.id}`
+    // Nor does a change of something else bring them back.
+    await at.directory('PATCH', path, patch({ op: 'replace', value: { displayName: 'Ada L.' } }))
+    expect(await roleIn(at.org, userId)).toBeUndefined()
     await at.directory('PATCH', path, patch({ op: 'replace', value: { active: false } }))
     await at.directory('PATCH', path, patch({ op: 'replace', value: { active: true } }))
     expect(await roleIn(at.org, userId)).toBe('viewer')
@@ -496,6 +507,16 @@ describe('inactive', () => {
     expect(await membersOf(at.org)).toHaveLength(1)
     const token = invited.invitation_url!.split('/').at(-1)!
     await expect(third.call(acceptInvitation, { token })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  })
+
+  test('also the open invitations of somebody who never signed in, and no others', async () => {
+    const at = await makeScimOrg(system)
+    const [ada, grace] = [await provision(at), await provision(at)]
+    for (const { email } of [ada, grace])
+      await at.org.owner.call(inviteMember, { org_id: at.org.id, email, role: 'viewer' })
+    await at.directory('DELETE', `/Users/${ada.id}`)
+    const { invitations: open } = await at.org.owner.call(listInvitations, { org_id: at.org.id })
+    expect(open.map(({ email }) => email)).toEqual([grace.email])
   })
 
   test('deleted again and again: each address is kept once, and none of them comes back by its domain', async () => {

@@ -388,6 +388,32 @@ describe('in a database of its own', () => {
     )
   })
 
+  test('a last seal that is left out, and a key that its id does not stand for, are named', async () => {
+    const lines = await fill('org_shortened', [3, 4])
+    const lastSeal = lines.findLastIndex((line) => 'seal' in (JSON.parse(line) as object))
+    const { header } = JSON.parse(lines[0]!) as {
+      header: { head: unknown; keys: { id: string; public_key: string }[] }
+    }
+    const without = (head: unknown) => [
+      JSON.stringify({ header: { ...header, head } }),
+      ...lines.slice(1, lastSeal),
+      lines.at(-1)!,
+    ]
+    // Also by somebody who changes what the header says is the last one.
+    for (const head of [header.head, null])
+      expect(verified(without(head)).problem).toMatchObject({ what: 'dropped', row: 4 })
+    const keys = header.keys.map((key) => ({
+      ...key,
+      id: key.id.replace(/./, (one) => (one === '0' ? '1' : '0')),
+    }))
+    const forged = [JSON.stringify({ header: { ...header, keys } }), ...lines.slice(1)]
+    expect(verified(forged).problem).toMatchObject({
+      what: 'changed',
+      row: 1,
+      says: expect.stringContaining('is not the key that its id stands for') as string,
+    })
+  })
+
   test('what is changed in the database after it was sealed is named as well, and so is a seal', async () => {
     await fill('org_edited', [4, 4])
     const [victim] = await database.db.execute<{ id: string }>(

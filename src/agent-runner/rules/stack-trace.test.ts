@@ -35,6 +35,12 @@ const TRACES: [string, string, string | null, { path: string; line: number; symb
     { path: 'com/x/shop/Orders.java', line: 42, symbol: 'total' },
   ],
   [
+    'Java, where a cause has a cause',
+    'a.B: no\n\tat com.x.Web.go(Web.java:8)\nCaused by: a.Failed: closed\n\tat com.x.shop.Orders.total(Orders.java:42)\nCaused by: java.io.EOFException: end\n\tat com.x.shop.Feed.read(Feed.java:7)\n\t... 3 more',
+    'EOFException',
+    { path: 'com/x/shop/Feed.java', line: 7, symbol: 'read' },
+  ],
+  [
     '.NET',
     'System.NullReferenceException: Object reference not set\n   at Shop.Orders.Total(Order o) in /src/Shop/Orders.cs:line 4',
     'NullReferenceException',

@@ -65,6 +65,13 @@ test('two places in the same lines are two matters, unless the log says that it 
   expect(isSameMatter(first, matterOf([read('file', 'src/a.js', LINES)]))).toBe(true)
   const { logTemplate } = matter
   expect(isSameMatter({ ...first, logTemplate }, { ...second, logTemplate })).toBe(true)
+  // One place and one error are one matter; with another error it is another.
+  const [one, other] = [
+    { ...first, logTemplate: 'a' },
+    { ...first, logTemplate: 'b' },
+  ]
+  expect(isSameMatter({ ...one, error: 'TypeError' }, { ...other, error: 'TypeError' })).toBe(true)
+  expect(isSameMatter({ ...one, error: 'TypeError' }, { ...other, error: 'RangeError' })).toBe(false)
 })
 
 test('the fingerprint is the same whatever the numbers in the log and the indentation', () => {

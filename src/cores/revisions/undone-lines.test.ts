@@ -48,6 +48,12 @@ describe('a push', () => {
     expect(undone(GUARD, head, head.replace('items.price', 'items.amount'))).toBe(false)
   })
 
+  test('with a line that was only removed undoes it, wherever it stands', () => {
+    const part = 'diff --git a/x b/x\n@@ -1,3 +1,2 @@\n a()\n-debug(secret)\n b()\n'
+    expect(undone(part, 'a()\nb()\n', 'b()\na()\n  debug(secret)\n')).toBe(true)
+    expect(undone(part, 'a()\nb()\n', 'b()\na()\n')).toBe(false)
+  })
+
   test('that takes one of several equal lines away undoes the change that added it', () => {
     const head = 'if (!items) return 0\nwork()\nif (!items) return 0\n'
     expect(undone(GUARD, head, 'work()\nif (!items) return 0\n')).toBe(true)
