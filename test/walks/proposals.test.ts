@@ -1154,6 +1154,22 @@ describe('whether a deployed fix worked', () => {
     await system.db.delete(proposals).where(eq(proposals.id, broken.id))
   })
 
+  test('is not asked any more once a push has undone it', async () => {
+    await log(4, 'sum failed: price is missing', -5)
+    const id = await deployed(3)
+    await measure(2.9)
+    const { effect } = await show(id)
+    expect(effect).toMatchObject({ came_back_at: null })
+    const head = await headOf()
+    await system.db.update(proposals).set({ undoneBy: head }).where(eq(proposals.id, id))
+    await log(3, 'sum failed: price is missing', -1)
+    await measure()
+    expect((await show(id)).effect).toEqual(effect)
+    await system.db.update(proposals).set({ undoneBy: null }).where(eq(proposals.id, id))
+    await measure()
+    expect((await show(id)).effect).toMatchObject({ came_back_at: expect.any(String) as string })
+  })
+
   test('is looked at for seven days', async () => {
     await log(3, 'sum failed: price is missing', -1)
     const id = await deployed(7 * 24 + 2)
