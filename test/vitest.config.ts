@@ -57,9 +57,10 @@ const ABOUT_TEXTS = matching(
   ...['github-files', 'glossary', 'image', 'skill-bundle', 'skill-texts', 'style-sheets', 'systemd-unit'].map(
     repository,
   ),
-  ...['architecture', 'client-name', 'documented', 'generated', 'kernel', 'template', 'troubleshooting'].map(
+  ...['architecture', 'client-name', 'documented', 'generated', 'kernel', 'operations', 'template'].map(
     repository,
   ),
+  ...['troubleshooting', 'verbs'].map(repository),
 )
 /** Repository tests that ask a migrated database: `npm test` one on Postgres, `npm run check` an embedded one. */
 const NEEDS_DATABASE = matching('test/repository/schema.test.ts')
@@ -88,9 +89,16 @@ export const SLOW_WALKS = matching(
     'connector-attacks',
     'connector-documents',
   ),
-  ...walks('connector-registration', 'connector-sources', 'databases', 'delivery-workbench'),
+  ...walks('connector-registration', 'connector-sources', 'console/data-source-files', 'databases'),
+  ...walks('delivery-workbench', 'eval-changes'),
   ...walks('email-integrations', 'failing-sources', 'identity-provider', 'load-races', 'loads'),
-  ...walks('machine-agent-endings', 'maintenance-clients', 'maintenance-races', 'managed-postgres'),
+  ...walks(
+    'loaded-source',
+    'machine-agent-endings',
+    'maintenance-clients',
+    'maintenance-races',
+    'managed-postgres',
+  ),
   ...walks('paging', 'process', 'revisions', 'run-endings', 'scopes', 'search-everywhere', 'source-health'),
   ...walks('source-tables', 'tenant-limits', 'workload-identity'),
 )
@@ -132,8 +140,8 @@ export default defineConfig({
     pool: 'forks',
     isolate: false,
     ...BY_NODE,
-    // Twice the cores where this must be fast: with three workers, a quarter of both cores' time was left.
-    maxWorkers: 4,
+    // Of two cores: with four, each loading and warming the program by itself, it takes as long and more of their time.
+    maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // What a test polls for comes soon, but on a busy machine not within a second.

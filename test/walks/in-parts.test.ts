@@ -1,14 +1,21 @@
 /** A large table is gone through in parts: every row once. */
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sql } from '../../db/drizzle.ts'
 import { inParts } from '../../src/cores/in-parts.ts'
-import { newDatabase } from '../support/database.ts'
+import { newDatabase, type TestDatabase } from '../support/database.ts'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await newDatabase()
+})
+afterAll(() => database?.close())
 
 test.each([
   ['a table', sql``],
   ['partitions', sql`partition by hash (n)`],
 ])('%s: every row is in one part, and each statement reads no more than a part', async (_what, kind) => {
-  const { db, close } = await newDatabase()
+  const { db } = database
+  await db.execute(sql`drop table if exists many`)
   await db.execute(sql`create table many (n int, filler text) ${kind}`)
   const [table] = await db.execute<{ kind: string }>(
     sql`select relkind as kind from pg_class where oid = 'many'::regclass`,
@@ -30,14 +37,12 @@ test.each([
   expect(Math.max(...parts.map((part) => part.length))).toBeLessThan(200)
   const [left] = await db.execute<{ count: number }>(sql`select count(*)::int as count from many`)
   expect(left!.count).toBe(500)
-  await close()
 })
 
 test('an empty table has none', async () => {
-  const { db, close } = await newDatabase()
+  const { db } = database
   await db.execute(sql`create table none (n int)`)
   const parts: unknown[] = []
   await inParts(db, { table: 'none' }, async (isInPart) => parts.push(isInPart))
   expect(parts).toEqual([])
-  await close()
 })

@@ -1,10 +1,6 @@
 /** Row access: who sees which rows over every path, and that a hidden row is as if it were not there. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type * as z from 'zod'
-import { eq } from '../../db/drizzle.ts'
-import { activity, auditLog, evals, loads, throttles } from '../../db/schema.ts'
 import type { Call } from '../../src/client/http-client.ts'
-import { listActivity } from '../../src/contracts/activity.ts'
 import {
   fetchSearchResult,
   listDataSources,
@@ -12,13 +8,9 @@ import {
   queryDataSource,
   saveSearchConfiguration,
   searchDataSources,
-  setDataSourceExposure,
-  setDataSourceState,
   showDataSource,
 } from '../../src/contracts/data-sources.ts'
-import { createDatabase, removeDatabase, showConnectionString } from '../../src/contracts/databases.ts'
-import { createDocuments, undoDocuments } from '../../src/contracts/documents.ts'
-import { askEval, listEvals, setThreshold, startEval } from '../../src/contracts/evals.ts'
+import { showConnectionString } from '../../src/contracts/databases.ts'
 import {
   addGroupMember,
   createGroup,
@@ -29,8 +21,6 @@ import {
   showGroup,
 } from '../../src/contracts/groups.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
-import { undoLoad } from '../../src/contracts/loads.ts'
-import { sha256 } from '../../src/trust/keyed-hash.ts'
 import {
   configurationOf,
   entry,
@@ -38,11 +28,8 @@ import {
   insertSource,
   makeSource,
   startWithDatabases,
-  type Source,
   type SystemWithDatabases,
 } from '../support/data-sources.ts'
-import { syncFiles } from '../support/documents.ts'
-import { loadFile, takeLoadSteps } from '../support/loads.ts'
 import { makeMember, makeOrganization, type Org, type Person } from '../support/make.ts'
 import { expectStaysLess, setAccessColumn } from '../support/narrowings.ts'
 import {
@@ -316,337 +303,6 @@ describe('the access column', () => {
     await expect(idsFor(org.owner.call, source_id)).rejects.toMatchObject({
       code: 'INVALID_SEARCH_CONFIGURATION',
     })
-  })
-})
-
-describe('evals', () => {
-  const SECRETS = `create table secrets (id text, title text, seen_by text, embedding vector(3));
-    insert into secrets values ('open', 'Open', 'everyone', '[1,0,0]'), ('closed', 'Closed', 'role:owner', '[1,0.1,0]'),
-      ('side', 'Aside', 'everyone', '[0,1,0]')`
-  const configuration = { ...configurationOf([entry('secrets')]), access_column: 'seen_by' }
-  const startOf = (call: Call, source_id: string, questions: number) =>
-    call(startEval, { source_id, questions })
-  const wanting = (...expect: string[]) => ({ question: '[1,0,0] the golden words', expect })
-  let secrets: Source
-  beforeAll(async () => {
-    secrets = await makeSource(org, { name: 'secrets', sql: SECRETS, configuration })
-  })
-
-  test('questions are asked part by part, as whoever asks, and only their numbers are kept', async () => {
-    const source_id = secrets.sourceId
-    const begun = await startOf(org.owner.call, source_id, 4)
-    expect(begun).toMatchObject({ asked: 0, questions: 4, rows: 3, recall_at_5: null, finished_at: null })
-    const first = await org.owner.call(askEval, {
-      source_id,
-      eval_id: begun.id,
-      from: 0,
-      questions: [wanting('open'), wanting('closed', 'nowhere')],
-    })
-    expect(first.eval).toMatchObject({ asked: 2, recall_at_5: 0.75, mrr: 0.75, finished_at: null })
-    expect(first.answers).toMatchObject([
-      { rank: 1, missing: [], hits: [{ id: 'open', title: 'Open', target: 'secrets' }, {}, {}] },
-      { rank: 2, missing: ['nowhere'] },
-    ])
-    expect((await org.owner.call(listEvals, { source_id })).evals).toEqual([])
-    const last = await org.owner.call(askEval, {
-      source_id,
-      eval_id: begun.id,
-      from: 2,
-      questions: [wanting(), wanting('side')],
-    })
-    // Nothing answers the third, so that it counts in neither.
-    expect(last.eval).toMatchObject({ asked: 4, recall_at_5: 0.8333, mrr: 0.6111, changes: [] })
-    expect((await org.owner.call(listEvals, { source_id })).evals).toEqual([last.eval])
-
-    // A row that is hidden from whoever asks is as unknown as one that is not there.
-    const theirs = await startOf(as(developer!), source_id, 2)
-    const { answers } = await as(developer!)(askEval, {
-      source_id,
-      eval_id: theirs.id,
-      from: 0,
-      questions: [wanting('closed'), wanting('nowhere')],
-    })
-    const [hidden, unknown] = answers
-    expect(JSON.stringify(hidden).replaceAll('closed', 'nowhere')).toBe(JSON.stringify(unknown))
-    expect(hidden!.hits.map(({ id }) => id)).toEqual(['open', 'side'])
-
-    const [kept] = await system.db.select().from(evals).where(eq(evals.id, begun.id))
-    expect(JSON.stringify(kept)).not.toMatch(/golden|closed|nowhere|Open/)
-    for (const lines of [
-      JSON.stringify(await system.db.select().from(activity).where(eq(activity.orgId, org.id))),
-      JSON.stringify(await system.db.select().from(auditLog).where(eq(auditLog.orgId, org.id))),
-      system.logLines.join(),
-    ]) {
-      expect(lines).not.toContain('golden words')
-    }
-    const { activity: calls } = await org.owner.call(listActivity, { type: 'data_source', source: source_id })
-    expect(calls).toHaveLength(3)
-  })
-
-  test('what does not follow is refused, and what is somebody else’s does not exist', async () => {
-    const source_id = secrets.sourceId
-    const { id: eval_id } = await startOf(org.owner.call, source_id, 2)
-    const at = (from: number, count = 1, call = org.owner.call) =>
-      call(askEval, {
-        source_id,
-        eval_id,
-        from,
-        questions: Array.from({ length: count }, () => wanting('open')),
-      })
-    await expect(at(1)).rejects.toMatchObject({ code: 'CONFLICT' })
-    await expect(at(0, 3)).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
-    for (const call of [as(developer!), other.owner.call]) {
-      await expect(at(0, 1, call)).rejects.toMatchObject({ code: 'NOT_FOUND' })
-    }
-    const filtered = { ...wanting('open'), filters: { color: 'red' } }
-    await expect(
-      org.owner.call(askEval, { source_id, eval_id, from: 0, questions: [filtered] }),
-    ).rejects.toMatchObject({ code: 'FILTER_NOT_ALLOWED', message: expect.stringMatching(/^Question 1: /) })
-    // At once they are answered alike, and counted once.
-    const both = await Promise.all([at(0), at(0), at(0)])
-    expect(both.map(({ answers }) => answers)).toMatchObject([[{ rank: 1 }], [{ rank: 1 }], [{ rank: 1 }]])
-    const [counted] = await system.db.select().from(evals).where(eq(evals.id, eval_id))
-    expect(counted).toMatchObject({ asked: 1, totals: { answerable: 1 }, scores: { length: 1 } })
-    await org.owner.call(saveSearchConfiguration, { source_id, ...configuration })
-    await expect(at(1)).rejects.toMatchObject({
-      code: 'CONFLICT',
-      message: expect.stringContaining('changed'),
-    })
-    // Another one takes its place.
-    await startOf(org.owner.call, source_id, 1)
-    await expect(at(1)).rejects.toMatchObject({ code: 'NOT_FOUND' })
-    for (const refused of [
-      () => startOf(other.owner.call, source_id, 1),
-      () => other.owner.call(listEvals, { source_id }),
-      () => other.owner.call(setThreshold, { source_id, eval_id: null }),
-    ]) {
-      await expect(refused()).rejects.toMatchObject({ code: 'NOT_FOUND' })
-    }
-    await expect(startOf(as(viewer!), source_id, 1)).rejects.toMatchObject({ code: 'FORBIDDEN' })
-    await expect(as(viewer!)(listEvals, { source_id })).rejects.toMatchObject({ code: 'FORBIDDEN' })
-  })
-
-  test('an answer that was lost is given again to whoever asked, of the rows they see by then, and counts once', async () => {
-    const source_id = secrets.sourceId
-    const { id: eval_id } = await startOf(org.owner.call, source_id, 3)
-    const asking = (from: number, questions: ReturnType<typeof wanting>[], call = org.owner.call) =>
-      call(askEval, { source_id, eval_id, from, questions })
-    const [open, side, nowhere] = [wanting('open'), wanting('side'), wanting('nowhere')]
-    const first = await asking(0, [open, side])
-    expect(await asking(0, [open, side])).toEqual(first)
-    // Less was asked than was sent: that much is answered.
-    expect(await asking(0, [open, side, nowhere])).toEqual(first)
-    expect(await asking(1, [side])).toEqual({ ...first, answers: [first.answers[1]] })
-    const last = await asking(2, [nowhere])
-    expect(last.eval).toMatchObject({ asked: 3, recall_at_5: 0.6667 })
-    await inDatabase(
-      org,
-      secrets.name,
-      (sql) => sql`update secrets set seen_by = 'role:nobody' where id = 'side'`,
-    )
-    const again = await asking(1, [side, nowhere])
-    expect(again.eval).toEqual(last.eval)
-    expect(again.answers).toMatchObject([{ rank: null, missing: ['side'] }, { rank: null }])
-    await inDatabase(
-      org,
-      secrets.name,
-      (sql) => sql`update secrets set seen_by = 'everyone' where id = 'side'`,
-    )
-    await expect(asking(3, [nowhere])).rejects.toMatchObject({ code: 'CONFLICT' })
-    for (const call of [as(developer!), other.owner.call]) {
-      await expect(asking(2, [nowhere], call)).rejects.toMatchObject({ code: 'NOT_FOUND' })
-    }
-  })
-
-  test('one person does not use up what all may ask', async () => {
-    const source_id = secrets.sourceId
-    const askAs = async (call: Call) => {
-      const { id: eval_id } = await startOf(call, source_id, 1)
-      return call(askEval, { source_id, eval_id, from: 0, questions: [wanting('open')] })
-    }
-    const key = sha256(`questions of evals of ${org.id} by ${developer!.userId}`)
-    const fullUntil = new Date(system.clock.now().getTime() + 24 * 60 * 60_000)
-    await system.db
-      .insert(throttles)
-      .values({ key, fullUntil })
-      .onConflictDoUpdate({ target: throttles.key, set: { fullUntil } })
-    const ofAll = () =>
-      system.db
-        .select()
-        .from(throttles)
-        .where(eq(throttles.key, sha256(`questions of evals of ${org.id}`)))
-    const before = await ofAll()
-    expect(before).toHaveLength(1)
-    await expect(askAs(as(developer!))).rejects.toMatchObject({ code: 'RATE_LIMITED' })
-    expect(await ofAll()).toEqual(before)
-    expect((await askAs(org.owner.call)).eval.finished_at).not.toBeNull()
-    await system.db.delete(throttles).where(eq(throttles.key, key))
-  })
-
-  test('a threshold from an eval marks answers as weak, until the table is searched in another way', async () => {
-    const source_id = secrets.sourceId
-    const evaluate = async (questions: z.input<typeof askEval.input>['questions']) => {
-      const { id: eval_id } = await startOf(org.owner.call, source_id, questions.length)
-      return (await org.owner.call(askEval, { source_id, eval_id, from: 0, questions })).eval
-    }
-    const few = await evaluate([wanting('open')])
-    await expect(org.owner.call(setThreshold, { source_id, eval_id: few.id })).rejects.toMatchObject({
-      code: 'CONFLICT',
-      message: 'A threshold needs at least 5 questions whose answer was found',
-    })
-    const { id: eval_id } = await evaluate([
-      ...Array.from({ length: 5 }, () => wanting('open')),
-      { question: '[0,0,1] nothing', expect: [] },
-    ])
-    const asked = async (query: string) => {
-      const question = { source_id, query }
-      const { weak } = await org.owner.call(queryDataSource, question)
-      const found = await org.owner.call(searchDataSources, { query, sources: [source_id] })
-      expect(found.weak).toBe(weak)
-      return weak
-    }
-    expect(await asked('[0,0,1]')).toBeUndefined()
-    const { thresholds } = await as(developer!)(setThreshold, { source_id, eval_id })
-    expect(thresholds).toEqual([{ target: 'secrets', score: 1, applies: true }])
-    expect(await org.owner.call(listEvals, { source_id, limit: 1 })).toMatchObject({
-      thresholds,
-      threshold_eval_id: eval_id,
-      changes_since: [],
-    })
-    expect([await asked('[0,0,1]'), await asked('[1,0,0]')]).toEqual([true, undefined])
-    const l2 = configurationOf([entry('secrets', { distance_metric: 'l2' })])
-    await org.owner.call(saveSearchConfiguration, { source_id, ...l2, access_column: 'seen_by' })
-    expect(await asked('[0,0,1]')).toBeUndefined()
-    const changed = await org.owner.call(listEvals, { source_id })
-    expect(changed.thresholds).toMatchObject([{ applies: false }])
-    expect(changed.changes_since).toMatchObject([{ what: 'configuration' }])
-    await expect(org.owner.call(setThreshold, { source_id, eval_id })).rejects.toMatchObject({
-      code: 'CONFLICT',
-    })
-    await inDatabase(
-      org,
-      secrets.name,
-      (sql) => sql`insert into secrets values ('new', 'New', 'everyone', '[1,1,1]')`,
-    )
-    expect((await evaluate([wanting('open')])).changes.map(({ what }) => what)).toEqual([
-      'configuration',
-      'rows',
-    ])
-    expect(await org.owner.call(setThreshold, { source_id, eval_id: null })).toEqual({ thresholds: [] })
-  })
-
-  test('of documents names them by path, or path and heading, and notes a sync as a change of rows', async () => {
-    const [name, source_id] = ['handbook', 'db_handbook']
-    const leave = '# Leave\n\nEverybody has 25 days. [0,1,0]\n\n## Parental\n\nTwelve weeks. [0,0,1]\n'
-    const pay = '---\naccess: [role:owner]\n---\n# Pay\n\nWhat the owner earns. [0,0,1]\n'
-    const files = { 'people/leave.md': leave, 'people/pay.md': pay, 'notes.txt': 'The kitchen. [1,0,0]' }
-    await org.owner.call(createDocuments, { name, model: 'toy-3' })
-    await org.owner.call(setDataSourceState, { source_id, enabled: true })
-    await org.owner.call(setDataSourceExposure, { source_id, exposed: true })
-    await syncFiles(system, org.owner.call, name, files)
-    const evaluate = async (call: Call, ...expected: string[][]) => {
-      const { id: eval_id } = await startOf(call, source_id, expected.length)
-      const questions = expected.map((expect) => ({ question: '[0,0,1] weeks', expect }))
-      return call(askEval, { source_id, eval_id, from: 0, questions })
-    }
-    const changesSince = async () => (await org.owner.call(listEvals, { source_id })).changes_since
-
-    const first = await evaluate(
-      org.owner.call,
-      ['people/leave.md'],
-      ['people/leave.md#Parental'],
-      ['people/leave.md#parental', 'people/pay.md#Pay'],
-      ['people/leave.md#Sabbatical', 'leave.md', 'theirs.md'],
-    )
-    expect(first.answers.map(({ missing }) => missing)).toEqual([
-      [],
-      [],
-      [],
-      ['people/leave.md#Sabbatical', 'leave.md', 'theirs.md'],
-    ])
-    expect(first.answers[3]!.rank).toBeNull()
-    expect(first.answers[0]!.hits).toContainEqual(
-      expect.objectContaining({ path: 'people/leave.md', heading: 'Leave > Parental' }),
-    )
-    expect(first.eval).toMatchObject({ recall_at_5: 0.75, changes: [] })
-    await expect(evaluate(other.owner.call, ['people/leave.md'])).rejects.toMatchObject({ code: 'NOT_FOUND' })
-    // A document that is hidden is as one that is not there.
-    const hidden = await evaluate(as(developer!), ['people/pay.md'], ['people/no.md'])
-    expect(hidden.answers.map(({ rank }) => rank)).toEqual([null, null])
-    expect(hidden.answers[0]!.hits).toEqual(hidden.answers[1]!.hits)
-    expect(JSON.stringify(hidden.answers[0]!.hits)).not.toContain('pay.md')
-
-    expect(await changesSince()).toEqual([])
-    await syncFiles(system, org.owner.call, name, files)
-    expect(await changesSince()).toEqual([])
-    const { held } = await syncFiles(system, org.owner.call, name, {
-      ...files,
-      'notes.txt': 'Lunch. [1,0,0]',
-    })
-    const marked = await changesSince()
-    expect(marked).toEqual([{ what: 'rows', at: expect.any(String) }])
-    expect((await evaluate(org.owner.call, ['people/leave.md'])).eval.changes).toEqual(marked)
-    expect(await changesSince()).toEqual([])
-    await org.owner.call(undoDocuments, { name, version: held.version })
-    expect(await changesSince()).toEqual([{ what: 'rows', at: expect.any(String) }])
-  })
-
-  test('of a loaded table notes loads and their undoing; one that is searched by words alone gets no threshold', async () => {
-    const [name, source_id] = ['gear', 'db_gear']
-    const plan = { table: 'gear', id_column: 'sku', title_column: 'name' }
-    const rowsOf = (stove: string) => `sku,name,about\nT1,Tent,shelters two\nS1,Stove,${stove}\n`
-    for (const { call } of [org.owner, other.owner]) {
-      await call(createDatabase, { name })
-      const first = { ...plan, save_configuration: true }
-      expect(await loadFile(system, call, name, rowsOf('burns wood'), first)).toMatchObject({
-        state: 'succeeded',
-        configuration_saved: true,
-      })
-      await call(setDataSourceState, { source_id, enabled: true })
-      await call(setDataSourceExposure, { source_id, exposed: true })
-    }
-    const evaluate = async ({ owner: { call } }: Org) => {
-      const questions = Array.from({ length: 5 }, () => ({ question: 'Which stove?', expect: ['S1'] }))
-      const { id: eval_id } = await startOf(call, source_id, questions.length)
-      return (await call(askEval, { source_id, eval_id, from: 0, questions })).eval
-    }
-    const changesSince = async (of: Org) => (await of.owner.call(listEvals, { source_id })).changes_since
-    const first = await evaluate(org)
-    expect([first.recall_at_5, first.rows, first.changes]).toEqual([1, 2, []])
-    await expect(org.owner.call(setThreshold, { source_id, eval_id: first.id })).rejects.toMatchObject({
-      code: 'CONFLICT',
-      message: 'A threshold needs a table with vectors',
-    })
-    await evaluate(other)
-
-    const replace = (dry_run: boolean) =>
-      loadFile(system, org.owner.call, name, rowsOf('burns gas'), { ...plan, replace: true, dry_run })
-    await replace(true)
-    expect(await changesSince(org)).toEqual([])
-    const { id: load_id } = await replace(false)
-    const rows = [{ what: 'rows', at: expect.any(String) }]
-    const marked = await changesSince(org)
-    expect(marked).toEqual(rows)
-    expect((await evaluate(org)).changes).toEqual(marked)
-    for (const undone of [true, false]) {
-      expect(await changesSince(org)).toEqual([])
-      await org.owner.call(undoLoad, { load_id, undone })
-      expect(await changesSince(org)).toEqual(rows)
-      await evaluate(org)
-    }
-    // What was kept of it is deleted, which changes no row.
-    await system.db.update(loads).set({ waitsUntil: null }).where(eq(loads.id, load_id))
-    await takeLoadSteps(system)
-    const [done] = await system.db.select().from(loads).where(eq(loads.id, load_id))
-    expect(done!.isStaged).toBe(false)
-    expect(await changesSince(org)).toEqual([])
-    expect(await changesSince(other)).toEqual([])
-  })
-
-  test('its evals go with a source', async () => {
-    const { name } = secrets
-    await org.owner.call(removeDatabase, { name, confirm: name })
-    expect(await system.db.select().from(evals).where(eq(evals.sourceId, secrets.id))).toEqual([])
   })
 })
 
