@@ -110,17 +110,17 @@ describe.skipIf(findChromium() === undefined)('what is wrong, and what to do', {
 
   /** Counted for longer than a suggestion takes; of what it may do, it has done one thing. */
   async function insertAgent(org: Org, userId: string): Promise<string> {
-    const { db, system } = served.system
-    const now = Date.now()
+    const { db, system, clock } = served.system
+    const now = clock.now().getTime()
     const since = new Date(now - (UNUSED_DAYS + 1) * DAY_MS)
     const id = makeId('grt', now)
     await db.insert(platformAccessGrants).values({
       id,
       orgId: org.id,
       userId,
-      clientId: 'notes-assistant',
+      clientId: 'https://notes.test/client.json',
       clientName: 'Notes',
-      clientKind: 'dynamic',
+      clientKind: 'metadata_document',
       redirectHost: '127.0.0.1',
       resource: 'platform',
       scopes: ['data:read', 'maintenance:read'],
