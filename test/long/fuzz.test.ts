@@ -159,6 +159,8 @@ const ABSENT: Readonly<Record<string, readonly ErrorCode[]>> = {
   connectForum: ['TIMEOUT'],
   // Nor does the chat service to the code `down`.
   completeChatInstall: ['TIMEOUT'],
+  // No git host is there.
+  setAppRemote: ['TIMEOUT'],
 }
 
 /** What Node's own HTTP parser refuses, and no code of ours sees: bytes that no request line may have. */
