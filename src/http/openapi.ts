@@ -77,9 +77,16 @@ const ERROR_SCHEMA = {
   },
 }
 
+/** A query has texts alone, and these two of them are what a boolean is written as. */
+const isFlagInText = ({ _zod: { def } }: z.core.$ZodTypes): boolean =>
+  def.type === 'pipe' && def.in._zod.def.type === 'string' && def.out._zod.def.type === 'boolean'
+
 function describe(op: Operation): OpenApiOperation {
   const { $schema: _drop, ...input } = z.toJSONSchema(op.http.takes ? withoutBytes(op.input) : op.input, {
     io: 'input',
+    override: ({ zodSchema, jsonSchema }) => {
+      if (isFlagInText(zodSchema)) jsonSchema.type = 'boolean'
+    },
   }) as JsonSchema
   const pathNames = [...op.http.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!)
   const properties = input.properties ?? {}

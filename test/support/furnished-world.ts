@@ -126,12 +126,6 @@ export async function makeFurnishedWorld(system: TestSystem): Promise<FurnishedW
     code: ['T1/#general', 'T1/U1/Ada', 'refused', 'down'],
     state: [stateIn((await things.byOwner(beginChatInstall, {})).url)],
     'completeChatLink.state': [stateIn((await things.byOwner(beginChatLink, {})).url)],
-    // In a query they are texts.
-    'listApiTokens.all': ['true', 'false'],
-    'listGrants.all': ['true', 'false'],
-    mine: ['true', 'false'],
-    following: ['true', 'false'],
-    'listSubscriptions.enabled': ['true', 'false'],
     query: ['[1,0,0]', 'what is there'],
   }
   return { org, people, things, alias: names.alias, known }
