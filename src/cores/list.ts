@@ -41,8 +41,10 @@ type Query<Row, Shown> = {
   readonly present: (rows: readonly Row[]) => Shown | Promise<Shown>
 } & (
   | {
-      /** Called a second time to count. */
+      /** Called a second time to count, unless `counted` is there. */
       readonly from: () => PromiseLike<readonly Row[]> & { getSQL(): SQL }
+      /** Called to count instead, where what is joined to the rows decides nothing. */
+      readonly counted?: (() => { getSQL(): SQL }) | undefined
       readonly where: SQL | undefined
     }
   /** In order, beyond `after`, and one more than asked for. */
@@ -109,7 +111,7 @@ async function readPage<Row>(
     'rows' in query
       ? {}
       : await totalOf(db, { count, cursor }, { rows: shown, ...more }, () =>
-          (query.from() as unknown as PgSelect).where(matching(query.where)),
+          ((query.counted ?? query.from)() as unknown as PgSelect).where(matching(query.where)),
         )
   return { [name]: await query.present(shown), ...more, ...counted }
 }

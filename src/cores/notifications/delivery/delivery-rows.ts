@@ -1,5 +1,6 @@
 /** Rows of the delivery ledger as admins read them: what became of every event, by which attempts. No addresses. */
 import type { SQL } from 'drizzle-orm'
+import type { SelectedFields } from 'drizzle-orm/pg-core'
 import type { Handle } from '../../../../db/connect.ts'
 import { and, eq, sql } from '../../../../db/drizzle.ts'
 import {
@@ -21,22 +22,32 @@ import { isHeld } from './hold-target.ts'
 export const isTo = (destination: string | SQL): SQL =>
   sql`coalesce(${deliveries.integrationId}, ${deliveries.userId}) = ${destination}`
 
-export const selectDeliveries = (db: Handle) => selectDeliveriesWith(db, {})
+/** Of its message. */
+export const IS_LAST_ATTEMPT = and(
+  eq(attempts.orgId, messages.orgId),
+  eq(attempts.messageId, messages.id),
+  eq(attempts.number, messages.attempts),
+)
+
+const SHOWN = {
+  delivery: deliveries,
+  alias: apps.alias,
+  integration: sql<string | null>`coalesce(${integrations.name}, ${removedIntegrations.name})`,
+  durationMs: attempts.durationMs,
+  httpStatus: attempts.httpStatus,
+}
+
+/** What a list shows of each: it reads many. */
+export const selectDeliveries = (db: Handle) =>
+  selectDeliveriesWith(db, {
+    event: { subject: events.subject },
+    message: { attempts: messages.attempts, nextAt: messages.nextAt },
+  })
 
 /** A message or an app may be gone by now; of an integration its name is left. */
-export const selectDeliveriesWith = <More extends Record<string, SQL>>(db: Handle, more: More) =>
+export const selectDeliveriesWith = <More extends SelectedFields>(db: Handle, more: More) =>
   db
-    .select({
-      ...more,
-      delivery: deliveries,
-      event: events,
-      message: messages,
-      alias: apps.alias,
-      integration: sql<string | null>`coalesce(${integrations.name}, ${removedIntegrations.name})`,
-      durationMs: attempts.durationMs,
-      httpStatus: attempts.httpStatus,
-      attemptedAt: attempts.startedAt,
-    })
+    .select({ ...more, ...SHOWN })
     .from(deliveries)
     .leftJoin(events, and(eq(events.orgId, deliveries.orgId), eq(events.id, deliveries.eventId)))
     .leftJoin(messages, and(eq(messages.orgId, deliveries.orgId), eq(messages.id, deliveries.messageId)))
@@ -52,17 +63,10 @@ export const selectDeliveriesWith = <More extends Record<string, SQL>>(db: Handl
         eq(removedIntegrations.id, deliveries.integrationId),
       ),
     )
-    .leftJoin(
-      attempts,
-      and(
-        eq(attempts.orgId, messages.orgId),
-        eq(attempts.messageId, messages.id),
-        eq(attempts.number, messages.attempts),
-      ),
-    )
+    .leftJoin(attempts, IS_LAST_ATTEMPT)
     .$dynamic()
 
-export type DeliveryRow = Awaited<ReturnType<typeof selectDeliveries>>[number]
+type DeliveryRow = Awaited<ReturnType<typeof selectDeliveries>>[number]
 
 export async function presentDeliveries(
   { db, directory }: Storage & WithDirectory,

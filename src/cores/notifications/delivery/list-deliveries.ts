@@ -13,6 +13,7 @@ export const listDeliveries: Verb<'listDeliveries', WithDirectory> = list(
     const { db, old = db, orgId, page } = context
     return page({
       from: () => selectDeliveries(old),
+      counted: app === undefined ? () => old.select({ id: deliveries.id }).from(deliveries) : undefined,
       where: and(
         eq(deliveries.orgId, orgId),
         type === undefined ? undefined : isOfType(deliveries.type, type),

@@ -1,10 +1,10 @@
 /** How deliveries to each integration go, and to members, from what was counted of a week. */
 import type { Handle } from '../../../../db/connect.ts'
 import { and, asc, eq, gt, inArray, isNotNull, min, sql } from '../../../../db/drizzle.ts'
-import { deliveries, integrations, messages } from '../../../../db/schema.ts'
+import { attempts, deliveries, integrations, messages } from '../../../../db/schema.ts'
 import { countSubscriptions } from '../integrations/integration-rows.ts'
 import { HELD } from './hold-target.ts'
-import { selectDeliveries } from './delivery-rows.ts'
+import { IS_LAST_ATTEMPT } from './delivery-rows.ts'
 import { readLastMissed, type IntegrationDay, type OutcomeCounts } from './outcome-counts.ts'
 
 export const HEALTH_DAYS = 7
@@ -68,16 +68,25 @@ const sumOf = (days: readonly IntegrationDay[]): OutcomeCounts =>
 
 async function readFailures(db: Handle, orgId: string, ids: readonly string[]) {
   if (ids.length === 0) return new Map<string, never>()
-  const rows = await selectDeliveries(db).where(
-    and(eq(deliveries.orgId, orgId), inArray(deliveries.id, [...ids])),
-  )
+  const rows = await db
+    .select({
+      id: deliveries.id,
+      createdAt: deliveries.createdAt,
+      reason: deliveries.reason,
+      httpStatus: attempts.httpStatus,
+      attemptedAt: attempts.startedAt,
+    })
+    .from(deliveries)
+    .leftJoin(messages, and(eq(messages.orgId, deliveries.orgId), eq(messages.id, deliveries.messageId)))
+    .leftJoin(attempts, IS_LAST_ATTEMPT)
+    .where(and(eq(deliveries.orgId, orgId), inArray(deliveries.id, [...ids])))
   return new Map(
-    rows.map(({ delivery, httpStatus, attemptedAt }) => [
-      delivery.id,
+    rows.map(({ id, createdAt, reason, httpStatus, attemptedAt }) => [
+      id,
       {
-        delivery_id: delivery.id,
-        at: (attemptedAt ?? delivery.createdAt).toISOString(),
-        reason: delivery.reason,
+        delivery_id: id,
+        at: (attemptedAt ?? createdAt).toISOString(),
+        reason,
         http_status: httpStatus,
       },
     ]),

@@ -1,7 +1,7 @@
 import type { Handle } from '../../../../db/connect.ts'
 import type { SQL } from 'drizzle-orm'
 import { and, eq, getTableColumns, sql } from '../../../../db/drizzle.ts'
-import { attempts, deliveries } from '../../../../db/schema.ts'
+import { attempts, deliveries, events, messages } from '../../../../db/schema.ts'
 import type { Timing } from '../../../contracts/channels.ts'
 import { notFound } from '../../../contracts/errors.ts'
 import { TEST_EVENT } from '../../../contracts/events.ts'
@@ -13,7 +13,7 @@ import { receivedId } from '../channels/received-id.ts'
 import { thinNotification } from '../channels/render.ts'
 import { createWaits } from '../../work/index.ts'
 import { read, type Verb } from '../../verb.ts'
-import { isOpen, presentDeliveries, selectDeliveriesWith, type DeliveryRow } from './delivery-rows.ts'
+import { isOpen, presentDeliveries, selectDeliveriesWith } from './delivery-rows.ts'
 
 /** What is kept of answers is for admins in the console and the API: the operation has no scope, so no agent can call it. */
 export const showDelivery: Verb<'showDelivery', WithDirectory & { readonly dataKeys: DataKeys }> = read(
@@ -65,7 +65,7 @@ async function hasNewAttempt(
 }
 
 /** A test of an integration goes at once, whatever subscription its unsubscribe link is of. */
-const isAtOnce = ({ delivery, message }: DeliveryRow): boolean =>
+const isAtOnce = ({ delivery, message }: Read): boolean =>
   delivery.type === TEST_EVENT && message?.digestKey === null
 
 type Attempt = typeof attempts.$inferSelect
@@ -80,6 +80,8 @@ async function readDelivery(db: Handle, orgId: string, id: string) {
   const isOfMessage = (table: SQL) =>
     sql`${table}.org_id = ${deliveries.orgId} and ${table}.message_id = ${deliveries.messageId}`
   const rows = await selectDeliveriesWith(db, {
+    event: events,
+    message: messages,
     made: sql<Made[]>`coalesce((
       select json_agg(json_build_object(${ATTEMPT_FIELDS}) order by a.number)
       from attempts a where ${isOfMessage(sql`a`)}), '[]')`,
@@ -89,6 +91,8 @@ async function readDelivery(db: Handle, orgId: string, id: string) {
   }).where(and(eq(deliveries.orgId, orgId), eq(deliveries.id, id)))
   return rows[0]
 }
+
+type Read = NonNullable<Awaited<ReturnType<typeof readDelivery>>>
 
 const ATTEMPT_FIELDS = sql.raw(
   Object.entries(getTableColumns(attempts))
