@@ -32,6 +32,9 @@ export const httpClient =
 export const openStream =
   (service: Service, options: CallOptions = {}) =>
   async (operation: Operation, input: Record<string, unknown>): Promise<ReadableStream<Uint8Array>> => {
+    // Within the process it is passed on as it is: a request and a response beside it would stay as long as it does.
+    const answer = await service.callInProcess?.(operation, input, options)
+    if (answer !== undefined) return (answer as { body: ReadableStream<Uint8Array> }).body
     const response = await service(requestFor(operation, input, options))
     if (response.ok && response.body) return response.body
     throw errorFrom(response, await response.json().catch(() => undefined))

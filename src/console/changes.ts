@@ -13,6 +13,8 @@ export async function passChangesOn(c: PageContext): Promise<Response> {
   try {
     return await passOn(c)
   } catch (error) {
+    // Whoever has left reads no answer.
+    if (c.req.raw.signal.aborted) return c.body(null, 204)
     if (!(error instanceof ServiceError)) throw error
     const status = isWithoutRights(error) ? 403 : ERRORS[error.code].status
     const wait = error.retryAfterSeconds

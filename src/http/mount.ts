@@ -4,7 +4,7 @@ import type { Operation, Principal } from '../contracts/operation.ts'
 import { OPERATIONS, type OperationName } from '../contracts/operations.ts'
 import type { Storage } from '../cores/dependencies.ts'
 import { typesOf } from '../contracts/media-types.ts'
-import { answerIs } from '../trust/open-answers.ts'
+import { answerGoesOn, answerIs } from '../trust/open-answers.ts'
 import { answer, answerBytes, answerError, answerStream, formatFor, type Format } from './answer.ts'
 import {
   authenticate,
@@ -101,8 +101,6 @@ export function mountOperation<Deps extends Partial<Storage>>(
     }
   })
 
-  // What goes on has no form but an answer that is read bit by bit.
-  if (goesOn(op)) return
   app.inProcess.add(op, async (request) => {
     declareDurability(op.durability)
     const { principal, input } = await readCall(request).catch((error: unknown) =>
@@ -111,6 +109,10 @@ export function mountOperation<Deps extends Partial<Storage>>(
     request.variables.isWaiting = asksToWait(input)
     if (asksToWait(input)) answerIs('long_polls')
     const answered = op.output.parse(await handle(principal, input))
+    if (goesOn(op)) {
+      answerGoesOn()
+      return answered
+    }
     if (op.http.gives) return receivedBytes(op, answered)
     return success === 204 ? op.output.parse({}) : received(answered)
   })
