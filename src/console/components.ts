@@ -70,7 +70,8 @@ export const table = (caption: string, columns: readonly string[], rows: readonl
     </tbody>
   </table>`
 
-export const filterForm = (c: PageContext, label: string, fields: Content) => {
+/** A form that is sent as an address. */
+export const addressForm = (c: PageContext, label: string, fields: Content) => {
   const { pathname, search } = new URL(c.req.url)
   return html`<form method="get" action="${pathname}" class="filters" role="search" aria-label="${label}">
     ${fields}
@@ -79,6 +80,15 @@ export const filterForm = (c: PageContext, label: string, fields: Content) => {
       ${c.req.method === 'GET' && search !== '' && html`<a href="${pathname}">Clear</a>`}
     </div>
   </form>`
+}
+
+/** The filters of a list. On a phone they are folded, unless one of them is set. */
+export const filterForm = (c: PageContext, label: string, fields: Content) => {
+  const isSet = Object.keys(c.req.query()).some((name) => !name.startsWith('cursor'))
+  return html`<details class="more filters-fold" ${isSet && html`open data-set`}>
+    <summary>${label}</summary>
+    ${addressForm(c, label, fields)}
+  </details>`
 }
 
 type List = {

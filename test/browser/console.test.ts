@@ -299,6 +299,49 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
   })
 
   test.each([true, false])(
+    'the filters of a list are folded on a phone until one is set, and in view elsewhere (scripts: %s)',
+    async (javaScriptEnabled) => {
+      const { context, page } = await open({ javaScriptEnabled, viewport: { width: 375, height: 740 } })
+      const contains = page.getByLabel('Contains')
+      await page.goto(`${base}/console/audit`)
+      expect(await contains.isVisible()).toBe(false)
+      expect((await page.getByRole('row').nth(1).boundingBox())!.y).toBeLessThan(740)
+      await page.locator('summary', { hasText: 'Filter audit trail' }).focus()
+      await page.keyboard.press('Enter')
+      await page.keyboard.press('Tab')
+      await page.keyboard.type('nobody-did-this')
+      await page.keyboard.press('Enter')
+      await page.getByText('No entries found').waitFor()
+      expect(await contains.inputValue()).toBe('nobody-did-this')
+      expect(await contains.isVisible()).toBe(true)
+      await page.setViewportSize({ width: 1280, height: 800 })
+      await page.goto(`${base}/console/audit`)
+      expect(await contains.isVisible()).toBe(true)
+      expect(await page.locator('summary', { hasText: 'Filter audit trail' }).isVisible()).toBe(false)
+      await context.close()
+    },
+  )
+
+  test.each([870, 1280])('no cell of a table reaches into the next one at %i pixels', async (width) => {
+    const { context, page } = await open({ viewport: { width, height: 800 } })
+    const found: string[] = []
+    for (const path of ['agents?all=true', 'activity', 'audit', 'deliveries', 'members', 'settings/tokens']) {
+      await page.goto(`${base}/console/${path}`)
+      const wide = await page.locator('th, td time').evaluateAll((parts) =>
+        parts
+          .filter((part) => {
+            const cell = part.closest('th, td')!
+            return cell.scrollWidth > cell.clientWidth + 1
+          })
+          .map((part) => part.textContent.trim()),
+      )
+      found.push(...wide.map((text) => `${path}: ${text}`))
+    }
+    expect(found).toEqual([])
+    await context.close()
+  })
+
+  test.each([true, false])(
     'a token is made, copied where scripts run, and revoked (scripts: %s)',
     async (javaScriptEnabled) => {
       const { context, page, complaints } = await open({

@@ -348,9 +348,9 @@ if (stream && window.EventSource && window.BroadcastChannel) {
   let isAsking = false
   let hasMissed = false
   let end
-  // Nothing is taken away from whoever is about to use it.
+  // Nothing is taken away from whoever is about to use it. Filters that are set come open.
   const isInUse = (part) =>
-    part.querySelector('dialog[open], details[open], :focus:not(a, button)') ||
+    part.querySelector('dialog[open], details[open]:not([data-set]), :focus:not(a, button)') ||
     [...part.querySelectorAll('input')].some(
       (one) => one.value !== one.defaultValue || one.checked !== one.defaultChecked,
     ) ||

@@ -10,7 +10,7 @@ import { listApiTokens } from '../../../contracts/tokens.ts'
 import { atLeast } from '../../../contracts/roles.ts'
 import { SCOPE_LABELS } from '../../../contracts/scopes.ts'
 import { button, card, notice, type Content } from '../../../pages/parts.ts'
-import { badge, filterForm, filterSelect, memberOptions, pair, roleBadge, table } from '../../components.ts'
+import { addressForm, badge, filterSelect, memberOptions, pair, roleBadge, table } from '../../components.ts'
 import { createRoutes, hasRole, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { form } from '../../forms.ts'
 import { plural } from '../../format.ts'
@@ -92,7 +92,7 @@ async function subjectsFor(c: PageContext) {
 type Subjects = Awaited<ReturnType<typeof subjectsFor>>
 
 const chooser = (c: PageContext, asked: Asked | undefined, { people, agents, ofTokens }: Subjects) =>
-  html`<div class="card">${filterForm(
+  html`<div class="card">${addressForm(
     c,
     'Whose access',
     html`${filterSelect({ name: 'user_id', label: 'Member', value: asked?.user_id, all: 'None', options: people })}

@@ -4,7 +4,7 @@ import type * as z from 'zod'
 import { showAgentDay } from '../../../contracts/activity.ts'
 import { showGrant } from '../../../contracts/grants.ts'
 import { inputField, linkButton } from '../../../pages/parts.ts'
-import { breakable, emptyState, exactTime, filterForm, stats } from '../../components.ts'
+import { addressForm, breakable, emptyState, exactTime, stats } from '../../components.ts'
 import { createRoutes, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { readDay } from '../../day-filter.ts'
 import { plural } from '../../format.ts'
@@ -42,7 +42,7 @@ async function showDay(c: PageContext) {
     actions: html`${linkButton(agentDayPath(grant_id, other(-1)), 'Day before', 'quiet')} ${linkButton(agentDayPath(grant_id, other(1)), 'Day after', 'quiet')}`,
     body: html`
       <div class="card">
-        ${filterForm(c, 'Choose a day', inputField({ name: 'day', label: 'Day (UTC)', type: 'date', value: day }))}
+        ${addressForm(c, 'Choose a day', inputField({ name: 'day', label: 'Day (UTC)', type: 'date', value: day }))}
         ${stats('Calls of the day', [
           { label: 'Calls', value: done.calls },
           { label: 'Refused', value: done.refused },

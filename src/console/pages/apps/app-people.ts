@@ -4,7 +4,7 @@ import { removeAppMember, setAppMember } from '../../../contracts/apps.ts'
 import { PAGE_MAX } from '../../../contracts/limits.ts'
 import { listMembers } from '../../../contracts/members.ts'
 import { button, inputField } from '../../../pages/parts.ts'
-import { day, dialog, emptyState, filterForm, listCard, memberOptions, person } from '../../components.ts'
+import { addressForm, day, dialog, emptyState, listCard, memberOptions, person } from '../../components.ts'
 import { createRoutes, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { formOf } from '../../fields.ts'
 import { actAndReturn } from '../../flash.ts'
@@ -83,7 +83,7 @@ async function addPerson(c: PageContext, app: App) {
   const isLong = next_cursor !== undefined || search !== undefined
   return html`${
     isLong &&
-    filterForm(
+    addressForm(
       c,
       'Search members',
       inputField({
