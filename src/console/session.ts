@@ -85,6 +85,7 @@ async function loadSession(
   support: SupportSession | undefined,
 ): Promise<ConsoleSession> {
   const { call, who } = await identify(c, token, named)
+  const unread = unreadOf(c, call, who)
   const [me, { organizations }] = await Promise.all([who, call(listOrganizations, {})])
   if (named !== undefined && me.organization?.id !== named) {
     throw new ServiceError('FORBIDDEN', 'You are no longer a member of the organization of this page')
@@ -100,7 +101,7 @@ async function loadSession(
     support: support?.organization.id === me.organization?.id ? support : undefined,
     callIn: (organization) => clientFor(c, token, { organization }),
     callWhile: (open) => clientFor(c, token, { organization: named, signal: open }),
-    unread: me.organization && c.req.method === 'GET' ? countUnread(call) : Promise.resolve(0),
+    unread,
   }
 }
 
@@ -126,12 +127,16 @@ async function identify(
   return { call: clientFor(c, token, { validation }), who }
 }
 
-/** A number beside a link: when the call fails, the page is shown without it. */
-const countUnread = (call: Call): Promise<number> =>
-  call(listNotifications, { limit: 1 }).then(
-    ({ unread_count }) => unread_count,
-    () => 0,
-  )
+/** A number beside a link: when the call fails, the page is shown without it. Begun beside whatever else the page asks first. */
+async function unreadOf(c: PageContext, call: Call, who: Me | Promise<Me>): Promise<number> {
+  try {
+    const { organization } = who instanceof Promise ? await who : who
+    if (organization === null || c.req.method !== 'GET') return 0
+    return (await call(listNotifications, { limit: 1 })).unread_count
+  } catch {
+    return 0
+  }
+}
 
 const detailsOf = async (id: string, listed: readonly Organization[], call: Call): Promise<Organization> =>
   listed.find((organization) => organization.id === id) ?? (await call(showOrganization, { org_id: id }))
