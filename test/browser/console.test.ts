@@ -327,7 +327,7 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
     const found: string[] = []
     for (const path of ['agents?all=true', 'activity', 'audit', 'deliveries', 'members', 'settings/tokens']) {
       await page.goto(`${base}/console/${path}`)
-      const wide = await page.locator('th, td time').evaluateAll((parts) =>
+      const wide = await page.locator('th, td time, td .row-actions').evaluateAll((parts) =>
         parts
           .filter((part) => {
             const cell = part.closest('th, td')!
@@ -336,6 +336,8 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
           .map((part) => part.textContent.trim()),
       )
       found.push(...wide.map((text) => `${path}: ${text}`))
+      const extra = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+      if (extra > 0) found.push(`${path} is ${extra} pixels too wide`)
     }
     expect(found).toEqual([])
     await context.close()
