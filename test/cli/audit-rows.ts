@@ -1,5 +1,5 @@
 /** Rows about the trail for the table of every command and every exit code. */
-import { writeFileSync } from 'node:fs'
+import { symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Call } from '../../src/client/http-client.ts'
 import { TRAIL_STREAMS_MAX } from '../../src/contracts/limits.ts'
@@ -18,6 +18,8 @@ export async function makeAudit(
   }
   const [trail, notrail] = ['trail.ndjson', 'notes.txt'].map((name) => join(folder, name))
   writeFileSync(notrail!, 'notes\n')
+  // A disk that is full.
+  symlinkSync('/dev/full', join(folder, 'full.partial'))
   return { stream: ids[0]!, trail: trail!, notrail: notrail!, trails: folder }
 }
 
@@ -29,6 +31,7 @@ export const AUDIT_ROWS: Row[] = [
   ['audit export', 5, /requires <file>/],
   ['audit export {trails}/nowhere/trail.ndjson', 5, /There is no folder \{trails\}\/nowhere\nhint: /],
   ['audit export {trails}', 5, /\{trails\} cannot be written \(EISDIR\)\nhint: /],
+  ['audit export {trails}/full', 5, /\{trails\}\/full cannot be written \(ENOSPC\)\nhint: There is no room/],
   ['audit export {trail} --context ro', 3, /error: /],
   ['audit verify {trail}', 0, /^Intact: \d+ rows are as they were sealed\.\nSigned head: /],
   ['audit verify {trail} --key 0000000000000000', 11, /sealed, but with another key than yours/],

@@ -1,5 +1,5 @@
 import { createHash, generateKeyPairSync, sign, type KeyObject } from 'node:crypto'
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -245,4 +245,21 @@ test('one over a folder says that it cannot be written, and leaves nothing besid
     message: `${file} cannot be written (EISDIR)`,
   })
   await expect(readdir(folder)).resolves.not.toContain('taken.partial')
+})
+
+test('one onto a disk that is full says so, asks for no further page, and leaves nothing behind', async () => {
+  const file = join(folder, 'large.ndjson')
+  await symlink('/dev/full', `${file}.partial`)
+  let pages = 0
+  const ctx = {
+    callOperation: async () => ({ body: Buffer.from(`{"row":${++pages}}\n{"next":${pages}}\n`) }),
+  } as unknown as CommandContext
+  await expect(exportTrail(ctx, { args: { file }, rest: [], options: {} })).rejects.toMatchObject({
+    code: 'INVALID_REQUEST',
+    message: `${file} cannot be written (ENOSPC)`,
+    hint: expect.stringContaining('another disk') as string,
+  })
+  expect(pages).toBe(1)
+  const left = await readdir(folder)
+  expect(left.filter((name) => name.startsWith('large'))).toEqual([])
 })

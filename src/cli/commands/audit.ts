@@ -26,17 +26,19 @@ export const exportTrail: Run = async (ctx, input) => {
     while (after !== undefined) {
       const { body } = await ctx.callOperation('exportTrail', { after })
       const page = splitPage(Buffer.from(body))
-      await out.write(page.lines)
+      await writing(file, () => out.appendFile(page.lines))
       lines += page.count
       after = page.next
     }
-    await out.sync()
-    await out.close()
-    await writing(file, () => rename(partial, file))
+    await writing(file, async () => {
+      await out.sync()
+      await out.close()
+      await rename(partial, file)
+    })
     ctx.print({ file, lines }, { text: `Wrote ${file}. Verify it: svc audit verify ${file}\n` })
   } catch (error) {
     await out.close().catch(() => {})
-    await rm(partial, { force: true })
+    await rm(partial, { force: true }).catch(() => {})
     throw error
   }
 }
@@ -126,6 +128,9 @@ async function reading<T>(path: string, hint: string, read: () => Promise<T>): P
   }
 }
 
+/** The disk, the share of this user, or the largest file that there may be. */
+const FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
+
 async function writing<T>(path: string, write: () => Promise<T>): Promise<T> {
   try {
     return await write()
@@ -136,7 +141,10 @@ async function writing<T>(path: string, write: () => Promise<T>): Promise<T> {
       code === 'ENOENT'
         ? `There is no folder ${dirname(resolve(path))}`
         : `${path} cannot be written (${code})`
-    throw usageError(problem, 'Name a file in a folder that is there, and that you may write to')
+    const hint = FULL.has(code)
+      ? 'There is no room for it: make some, or name a file on another disk'
+      : 'Name a file in a folder that is there, and that you may write to'
+    throw usageError(problem, hint)
   }
 }
 
