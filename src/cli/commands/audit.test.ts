@@ -116,12 +116,12 @@ afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const ndjson = (lines: readonly object[]) => lines.map((line) => `${JSON.stringify(line)}\n`).join('')
 
-async function verified(
-  { lines }: { readonly lines: readonly object[] },
-  options: Record<string, string> = {},
-) {
+const verified = ({ lines }: { readonly lines: readonly object[] }, options: Record<string, string> = {}) =>
+  verifiedText(ndjson(lines), options)
+
+async function verifiedText(written: string, options: Record<string, string> = {}) {
   const file = join(folder, 'trail.ndjson')
-  await writeFile(file, ndjson(lines))
+  await writeFile(file, written)
   const printed: string[] = []
   const ctx = {
     print: (_data: unknown, { text }: { text: string }) => printed.push(text),
@@ -165,6 +165,41 @@ test.each([
   expect(text).toContain(says)
   expect(text).not.toContain('Intact')
   expect(code).toBe(11)
+})
+
+test.each([
+  [
+    'a name twice in a row',
+    '"is":{"kind":"audit"',
+    '"is":{"kind":"activity","kind":"audit"',
+    'row 1 was changed',
+  ],
+  ['a second row before it', '"is":{', '"is":{"id":"aud_9"},"is":{', 'row 1 was changed'],
+  ['something behind the row', '"}}\n{"end"', '"},"note":1}\n{"end"', 'row 1 was changed'],
+  ['a letter written differently', '"id":"aud_0"', '"id":"\\u0061ud_0"', 'row 1 was changed'],
+  ['another number before its own', '{"row":1,', '{"row":7,"row":1,', 'row 1 was changed'],
+  ['a seal before the seal', '{"seal":{', '{"seal":{"signed":"{}"},"seal":{', 'line 2 cannot be read'],
+  ['a name twice in a seal', '{"seal":{', '{"seal":{"signed":"{}",', 'line 2 cannot be read'],
+  ['another head before the head', '"head":{', '"head":null,"head":{', 'line 1 cannot be read'],
+  [
+    'a row that is not sealed',
+    '{"end"',
+    '{"unsealed":{}}\n{"end"',
+    'ends with 0 rows that are not sealed, and 1',
+  ],
+  ['one of these less', '"unsealed":0', '"unsealed":1', 'ends with 1 rows that are not sealed, and 0'],
+])('%s, which another program would read, is found', async (_what, written, instead, says) => {
+  const whole = ndjson(makeTrail([key], [key]).lines)
+  expect(whole).toContain(written)
+  const { code, text } = await verifiedText(whole.replace(written, () => instead))
+  expect(text).toContain(says)
+  expect(text).not.toContain('Intact')
+  expect(code).toBe(11)
+})
+
+test('line breaks of Windows change nothing', async () => {
+  const { text } = await verifiedText(ndjson(makeTrail([key], [key]).lines).replaceAll('\n', '\r\n'))
+  expect(text).toContain('Intact: 1 rows')
 })
 
 async function keep(name: string, roots: readonly object[]): Promise<string> {

@@ -54,7 +54,13 @@ export type TrailReport = {
 
 const sha256 = (bytes: Uint8Array): Uint8Array => hash('sha256', bytes, 'buffer')
 
-type Line = { readonly row: number; readonly is: TrailRow; readonly line: number }
+type Line = {
+  readonly row: number
+  readonly is: Pick<TrailRow, 'kind' | 'at'>
+  /** Of `is`, as it stands in the file: what another program reads there is what was sealed. */
+  readonly text: string
+  readonly line: number
+}
 type OpenSeal = {
   readonly signed: SignedSeal
   readonly leaves: Buffer
@@ -89,15 +95,16 @@ export function trailVerifier(onSeal?: (signed: SignedSeal, text: string) => voi
   const lastRow = () => (before ? before.signed.first + before.signed.rows - 1 : 0)
   const found = (problem: Omit<TrailProblem, 'line'>, at = line) => problems.push({ line: at, ...problem })
 
-  function take(text: string): void {
+  function take(ended: string): void {
     line++
+    const text = ended.endsWith('\r') ? ended.slice(0, -1) : ended
     if (isEnded)
       return void found({ what: 'added', row: lastRow() + 1, says: 'there are lines behind the end' })
     let read: Record<string, unknown>
     try {
       read = JSON.parse(text) as Record<string, unknown>
       if (typeof read !== 'object' || read === null) throw new Error('no object')
-      takeLine(read)
+      takeLine(read, text)
     } catch {
       const row = nextRow()
       found({ what: 'unreadable', row, says: `line ${line} cannot be read; row ${row} was to come` })
@@ -106,7 +113,10 @@ export function trailVerifier(onSeal?: (signed: SignedSeal, text: string) => voi
 
   const nextRow = () => (open ? (open.rows.at(-1)?.row ?? open.signed.first - 1) + 1 : lastRow() + 1)
 
-  function takeLine(read: Record<string, unknown>): void {
+  function takeLine(read: Record<string, unknown>, text: string): void {
+    if ('row' in read) return takeRow(read, text)
+    // A name that is there twice, for one, is read differently by others.
+    if (JSON.stringify(read) !== text) throw new Error('written differently')
     if ('header' in read) {
       if (header) throw new Error('twice')
       header = read['header'] as ExportHeader
@@ -115,14 +125,7 @@ export function trailVerifier(onSeal?: (signed: SignedSeal, text: string) => voi
       if (forged)
         found({ what: 'changed', row: 1, says: `key ${forged.id} is not the key that its id stands for` })
     } else if ('seal' in read) takeSeal(read['seal'] as ExportSeal)
-    else if ('row' in read) {
-      const is = read['is'] as TrailRow
-      if (typeof is !== 'object' || is === null) throw new Error('no row')
-      if (!open)
-        return void found({ what: 'added', row: lastRow() + 1, says: 'a row stands before the first seal' })
-      open.rows.push({ row: Number(read['row']), is, line })
-      rows++
-    } else if ('unsealed' in read) unsealed++
+    else if ('unsealed' in read) unsealed++
     else if ('end' in read) {
       closeSeal()
       isEnded = true
@@ -135,7 +138,29 @@ export function trailVerifier(onSeal?: (signed: SignedSeal, text: string) => voi
           row: lastRow() + 1,
           says: `the export ends with seal ${promised}, which is not here`,
         })
+      else if (end.unsealed !== unsealed)
+        found({
+          what: unsealed < end.unsealed ? 'dropped' : 'added',
+          row: lastRow() + 1,
+          says: `the export ends with ${end.unsealed} rows that are not sealed, and ${unsealed} are here`,
+        })
     } else throw new Error('unknown')
+  }
+
+  function takeRow(read: Record<string, unknown>, text: string): void {
+    const [row, is] = [Number(read['row']), read['is'] as TrailRow]
+    if (typeof is !== 'object' || is === null) throw new Error('no row')
+    if (!open)
+      return void found({ what: 'added', row: lastRow() + 1, says: 'a row stands before the first seal' })
+    const begin = `{"row":${row},"is":`
+    const { kind, at } = is
+    open.rows.push({
+      row,
+      is: { kind, at },
+      text: text.startsWith(begin) ? text.slice(begin.length, -1) : text,
+      line,
+    })
+    rows++
   }
 
   function takeSeal({ signed: text, signature, leaves }: ExportSeal): void {
@@ -199,7 +224,7 @@ export function trailVerifier(onSeal?: (signed: SignedSeal, text: string) => voi
   function checkRows(seal: OpenSeal): void {
     const { signed, rows: lines } = seal
     noteLate(seal)
-    const hashes = lines.map(({ is }) => hex(leafOf(sha256, JSON.stringify(is))))
+    const hashes = lines.map(({ text }) => hex(leafOf(sha256, text)))
     const isRoot = (leaves: Uint8Array) => hex(rootOf(sha256, leaves)) === signed.root
     const areRows = hashes.length === signed.rows && isRoot(Buffer.from(hashes.join(''), 'hex'))
     if (areRows) {
