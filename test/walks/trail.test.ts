@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { sql } from '../../db/drizzle.ts'
 import { trailSeals } from '../../db/schema.ts'
 import { makeId } from '../../src/contracts/ids.ts'
-import { leafOf, rootOf } from '../../src/contracts/trail-format.ts'
+import { leafOf, rootOf, type TrailRow } from '../../src/contracts/trail-format.ts'
 import {
   createTrailStream,
   exportTrail,
@@ -386,6 +386,35 @@ describe('in a database of its own', () => {
       }),
       { numRuns: 150 },
     )
+  })
+
+  test('whatever stands in a row, and whenever it was, its text is the one that JSON has', async () => {
+    const names = [
+      '"quoted"',
+      'back\\slash',
+      'two\nlines\t',
+      '\u0001\u001f\u007f',
+      'Zoë \u2028 😀',
+      '',
+      '{"a":1}',
+    ]
+    const times = ['1969-12-31T23:59:59.999Z', '2026-11-01T00:00:00.000Z', '2026-11-01T09:59:59.9996Z']
+    const insides = names.map((name, n) => ({ name, at: times[n % times.length]! }))
+    for (const { name, at } of insides) {
+      await act(deps, 'org_odd')
+      await act(deps, 'org_odd_other')
+      await database.db.execute(sql`update activity set user_name = ${name}, at = ${at}::timestamptz
+        where org_id = 'org_odd' and id = (select max(id) from activity where org_id = 'org_odd')`)
+    }
+    await sealTrail(deps)
+    const lines = await exported('org_odd')
+    expect(lines.map((line) => JSON.stringify(JSON.parse(line)))).toEqual(lines)
+    const rows = lines.flatMap((line) => (JSON.parse(line) as { is?: TrailRow }).is ?? [])
+    expect(rows.map((row) => [row['user_name'], row.at])).toEqual(
+      insides.map(({ name, at }) => [name, at.endsWith('9996Z') ? '2026-11-01T10:00:00.000Z' : at]),
+    )
+    expect(verified(lines)).toMatchObject({ problem: null, rows: names.length })
+    expect(firstWrong(lines)).toBe(null)
   })
 
   test('a last seal that is left out, and a key that its id does not stand for, are named', async () => {

@@ -11,12 +11,13 @@ import { readHeads } from './write-seals.ts'
 const UNSEALED_MAX = 10_000
 
 export const exportTrail: Verb<'exportTrail'> = read(async ({ db, clock, orgId }, { after }) => {
-  const lines: (ExportLine | { readonly next: number })[] = []
+  const parts: string[] = []
+  const add = (line: ExportLine | { readonly next: number }) => parts.push(JSON.stringify(line), '\n')
   // Read before the seals: what is sealed meanwhile is there twice rather than not at all.
   const state = await readTrailState(db)
   if (after === 0) {
     const head = (await readHeads(db, [orgId])).get(orgId)
-    lines.push({
+    add({
       header: {
         trail_export: 1,
         org: orgId,
@@ -29,15 +30,15 @@ export const exportTrail: Verb<'exportTrail'> = read(async ({ db, clock, orgId }
   const seals = await readSeals(db, orgId, { from: after + 1 })
   const rows = await readSealedRows(db, orgId, seals)
   for (const { number, signed, signature, leaves } of seals) {
-    lines.push({ seal: { signed, signature, leaves: leaves.toString('base64') } })
-    for (const one of rows.get(number)!) lines.push({ row: one.number, is: one.row })
+    add({ seal: { signed, signature, leaves: leaves.toString('base64') } })
+    for (const row of rows.get(number)!) parts.push(`{"row":${row.number},"is":`, row.text, '}\n')
   }
   const last = seals.at(-1)
-  if (last) lines.push({ next: last.number })
-  else lines.push(...(await unsealedLines()))
-  return { body: Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join('')) }
+  if (last) add({ next: last.number })
+  else await addUnsealed()
+  return { body: Buffer.from(parts.join('')) }
 
-  async function unsealedLines(): Promise<ExportLine[]> {
+  async function addUnsealed(): Promise<void> {
     const found = []
     for (const kind of TRAIL_KINDS)
       found.push(
@@ -49,9 +50,7 @@ export const exportTrail: Verb<'exportTrail'> = read(async ({ db, clock, orgId }
         }),
       )
     const unsealed = inOrder(...found)
-    return [
-      ...unsealed.map(({ row }) => ({ unsealed: row })),
-      { end: { seals: after, unsealed: unsealed.length } },
-    ]
+    for (const { text } of unsealed) parts.push('{"unsealed":', text, '}\n')
+    add({ end: { seals: after, unsealed: unsealed.length } })
   }
 })

@@ -6,7 +6,7 @@
 import type { Transaction } from '../../../db/connect.ts'
 import { sql } from '../../../db/drizzle.ts'
 import { firstIdOf } from '../../contracts/ids.ts'
-import { leafOf, TRAIL_KINDS, type TrailKind } from '../../contracts/trail-format.ts'
+import { leafOf } from '../../contracts/trail-format.ts'
 import type { DataKeys } from '../../trust/data-key.ts'
 import { sha256 } from '../../trust/trail-key.ts'
 import type { Log, Storage } from '../dependencies.ts'
@@ -92,22 +92,21 @@ async function reachOf(tx: Transaction, { began, sealedTo }: TrailState, settled
 
 function sealsOf(rows: readonly OrderedRow[], orders: { orderFrom: number; orderTo: number }): NewSeal[] {
   return [...Map.groupBy(rows, ({ orgId }) => orgId)].map(([orgId, own]) => {
-    const of = Object.fromEntries(
-      TRAIL_KINDS.map((kind) => [kind, own.flatMap(({ row }) => (row.kind === kind ? [row] : []))]),
-    ) as Record<TrailKind, OrderedRow['row'][]>
+    const audit = own.filter(({ kind }) => kind === 'audit')
+    const activity = own.filter(({ kind }) => kind === 'activity')
     const ids = {
-      audit: of.audit.map(({ id }) => id).toSorted(),
-      activity: of.activity.map(({ id }) => id).toSorted(),
+      audit: audit.map(({ id }) => id).toSorted(),
+      activity: activity.map(({ id }) => id).toSorted(),
     }
-    const activityTo = of.activity
+    const activityTo = activity
       .map(({ at }) => at)
       .toSorted()
       .at(-1)
     return {
       orgId,
       ...orders,
-      leaves: Buffer.concat(own.map(({ row }) => leafOf(sha256, JSON.stringify(row)))),
-      activityCount: of.activity.length,
+      leaves: Buffer.concat(own.map(({ text }) => leafOf(sha256, text))),
+      activityCount: activity.length,
       ...(activityTo !== undefined && { activityTo }),
       ids: {
         ...(ids.audit.length > 0 && { auditFirst: ids.audit[0]!, auditLast: ids.audit.at(-1)! }),

@@ -1,7 +1,7 @@
 /** Seals of one organization with their rows, read by the primary keys of their tables. */
 import type { Handle } from '../../../db/connect.ts'
 import { sql } from '../../../db/drizzle.ts'
-import { HASH_BYTES, leafOf, type TrailKind, type TrailRow } from '../../contracts/trail-format.ts'
+import { HASH_BYTES, leafOf, type TrailKind } from '../../contracts/trail-format.ts'
 import { sha256 } from '../../trust/trail-key.ts'
 import { inOrder, readRows, type OrderedRow } from './trail-rows.ts'
 
@@ -21,7 +21,7 @@ export type Seal = {
   readonly leaves: Buffer
 }
 
-export type NumberedRow = { readonly number: number; readonly row: TrailRow }
+export type NumberedRow = Pick<OrderedRow, 'text'> & { readonly number: number }
 
 const SEALS_AT_ONCE = 1_000
 const ROWS_AT_ONCE = 5_000
@@ -32,16 +32,19 @@ export async function readSeals(
   orgId: string,
   { from, rows = ROWS_AT_ONCE }: { readonly from: number; readonly rows?: number },
 ): Promise<Seal[]> {
-  const found = await db.execute<Omit<Seal, 'leaves'> & { leaves: string; before: number }>(sql`
-    select * from (
-      select number::float8 as number, epoch, first_row::float8 as "firstRow", row_count as "rowCount",
-        order_from::float8 as "orderFrom", order_to::float8 as "orderTo",
-        activity_first as "activityFirst", activity_last as "activityLast",
-        audit_first as "auditFirst", audit_last as "auditLast", signed, signature, encode(leaves, 'base64') as leaves,
-        (sum(row_count) over (order by number) - row_count)::float8 as before
-      from (select * from trail_seals where org_id = ${orgId} and number >= ${String(from)}::bigint
-        order by number limit ${String(SEALS_AT_ONCE)}::int) next
-    ) seals where before < ${String(rows)}::float8 order by number`)
+  // Which they are is found without their hashes, which are larger than all the rest.
+  const found = await db.execute<Omit<Seal, 'leaves'> & { leaves: string }>(sql`
+    select number::float8 as number, epoch, first_row::float8 as "firstRow", row_count as "rowCount",
+      order_from::float8 as "orderFrom", order_to::float8 as "orderTo",
+      activity_first as "activityFirst", activity_last as "activityLast",
+      audit_first as "auditFirst", audit_last as "auditLast", signed, signature, encode(leaves, 'base64') as leaves
+    from trail_seals where org_id = ${orgId} and number >= ${String(from)}::bigint and number <= (
+      select max(number) from (
+        select number, sum(row_count) over (order by number) - row_count as before
+        from (select number, row_count from trail_seals where org_id = ${orgId} and number >= ${String(from)}::bigint
+          order by number limit ${String(SEALS_AT_ONCE)}::int) next
+      ) counted where before < ${String(rows)}::int)
+    order by number`)
   return found.map((seal) => ({ ...seal, leaves: Buffer.from(seal.leaves, 'base64') }))
 }
 
@@ -86,13 +89,13 @@ async function readOf(
 
 /** Where some are missing, each has the number of its hash; one that was changed has that behind the row before it. */
 function numbered({ firstRow, rowCount, leaves }: Seal, rows: readonly OrderedRow[]): NumberedRow[] {
-  if (rows.length === rowCount) return rows.map(({ row }, at) => ({ number: firstRow + at, row }))
+  if (rows.length === rowCount) return rows.map(({ text }, at) => ({ number: firstRow + at, text }))
   let next = firstRow
-  return rows.map(({ row }) => {
-    const at = indexOfHash(leaves, leafOf(sha256, JSON.stringify(row)))
+  return rows.map(({ text }) => {
+    const at = indexOfHash(leaves, leafOf(sha256, text))
     const number = at < 0 ? next : firstRow + at
     next = number + 1
-    return { number, row }
+    return { number, text }
   })
 }
 

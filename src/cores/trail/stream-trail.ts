@@ -1,6 +1,7 @@
 /** The sealed trail as events, from a cursor on: of epoch and sequence number. */
 import type { Handle } from '../../../db/connect.ts'
 import { sql } from '../../../db/drizzle.ts'
+import type { TrailRow } from '../../contracts/trail-format.ts'
 import { read, type OutputOf, type Verb } from '../verb.ts'
 import { ocsfEvent } from './ocsf-event.ts'
 import { readSealedRows, readSeals } from './sealed-rows.ts'
@@ -43,7 +44,9 @@ export async function readEvents(
   // Where retention has deleted the rows of a seal, it goes on behind them.
   const last = isFull ? events.at(-1)! : { number: end.firstRow + end.rowCount - 1, epoch: end.epoch }
   return {
-    events: events.map((row) => ocsfEvent(orgId, row)),
+    events: events.map(({ number, text, epoch }) =>
+      ocsfEvent(orgId, { number, epoch, row: JSON.parse(text) as TrailRow }),
+    ),
     seals: seals
       .filter(({ firstRow }) => firstRow <= last.number + 1)
       .map(({ signed, signature }) => ({ signed, signature })),

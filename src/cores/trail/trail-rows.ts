@@ -7,45 +7,82 @@ import { TRAIL_FIELDS, type TrailKind, type TrailRow } from '../../contracts/tra
 
 const TRAIL_TABLES = { audit: 'audit_log', activity: 'activity' } as const satisfies Record<TrailKind, string>
 
-export type OrderedRow = { readonly orgId: string; readonly order: number; readonly row: TrailRow }
+/** `text`: its JSON, which is what is hashed and exported. */
+export type OrderedRow = Pick<TrailRow, 'kind' | 'id' | 'at'> & {
+  readonly orgId: string
+  readonly order: number
+  readonly text: string
+}
 
-const columnsOf = (kind: TrailKind): SQL =>
-  sql.raw(
-    TRAIL_FIELDS[kind]
-      .flatMap((field) => {
-        if (field === 'kind') return []
-        return field === 'at' ? ['(extract(epoch from at) * 1000)::float8'] : [field]
-      })
-      .join(', '),
-  )
+const columnOf = (field: string): string =>
+  field === 'at' ? '(extract(epoch from at) * 1000)::float8 as at' : field
 
-/** As one value: the driver takes longer for twenty columns than for all of their text. */
+/**
+ * Each column as one value: the database puts together a list of each in half the time that it takes for one of each row, and the
+ * driver takes longer for rows of twenty columns than for all of their text. In any order, unless there is a limit.
+ */
 export async function readRows(
   db: Handle,
   kind: TrailKind,
   { from, where, limit }: { readonly from?: SQL; readonly where: SQL; readonly limit?: number },
 ): Promise<OrderedRow[]> {
-  const [found] = await db.execute<{ rows: string }>(sql`
-    select coalesce(json_agg(found.is), '[]')::text as rows from (
-      select json_build_array(org_id, trail_order, ${columnsOf(kind)}) as is
-      from ${from ?? sql.raw(TRAIL_TABLES[kind])} where ${where} order by trail_order
-      ${limitOf(limit)}
+  const [, ...fields] = TRAIL_FIELDS[kind]
+  const columns = ['org_id', 'trail_order', ...fields]
+  const lists = columns.map((name) => `json_agg(${name})::text as ${name}`).join(', ')
+  const [found] = await db.execute<Record<string, string | null>>(sql`
+    select ${sql.raw(lists)} from (
+      select ${sql.raw(columns.map(columnOf).join(', '))}
+      from ${from ?? sql.raw(TRAIL_TABLES[kind])} where ${where}
+      ${limit === undefined ? sql`` : sql`order by trail_order ${limitOf(limit)}`}
     ) found`)
-  const fields = TRAIL_FIELDS[kind].slice(1)
-  return (JSON.parse(found!.rows) as unknown[][]).map(([orgId, order, ...values]) => {
-    const row: Record<string, unknown> = { kind }
-    for (let at = 0; at < fields.length; at++) {
-      const value = values[at]
-      if (value !== null) row[fields[at]!] = fields[at] === 'at' ? isoTime(value as number) : value
+  // There is none.
+  if (found!['id'] === null) return []
+  const listOf = <Value>(name: string) => JSON.parse(found![name]!) as Value[]
+  const orders = listOf<number>('trail_order')
+  const orgIds = listOf<string>('org_id')
+  const ids = listOf<string>('id')
+  const times = listOf<number>('at').map(isoTime)
+  const values = fields.map((name) => ({
+    name: `,"${name}":`,
+    list: name === 'at' ? times : listOf<string | number | null>(name),
+    // Without a backslash in any there is none to be escaped.
+    write: found![name]!.includes('\\') ? writeEscaped : writePlain,
+  }))
+  return orders.map((order, at) => {
+    // Put together at once: a text that grows holds all of its parts in memory.
+    const parts = [`{"kind":"${kind}"`]
+    for (const { name, list, write } of values) {
+      const value = list[at]!
+      if (value !== null) parts.push(name, write(value))
     }
-    return { orgId: orgId as string, order: order as number, row: row as TrailRow }
+    parts.push('}')
+    return { kind, id: ids[at]!, at: times[at]!, orgId: orgIds[at]!, order, text: parts.join('') }
   })
 }
+
+/** As JSON. */
+const writeEscaped = (value: string | number): string => JSON.stringify(value)
+const writePlain = (value: string | number): string =>
+  typeof value === 'string' ? `"${value}"` : String(value)
 
 const limitOf = (limit: number | undefined): SQL =>
   limit === undefined ? sql`` : sql`limit ${String(limit)}::int`
 
-const isoTime = (ms: number): string => new Date(Math.round(ms)).toISOString()
+const HOUR_MS = 3_600_000
+let hour = { at: 0, begin: '1970-01-01T00:' }
+
+/** As `toISOString` has it; rows mostly follow each other within an hour, whose beginning is the same. */
+function isoTime(ms: number): string {
+  const time = Math.round(ms)
+  const at = Math.floor(time / HOUR_MS)
+  if (at !== hour.at)
+    hour = { at, begin: new Date(at * HOUR_MS).toISOString().slice(0, -'00:00.000Z'.length) }
+  const rest = time - at * HOUR_MS
+  const [minutes, seconds] = [Math.floor(rest / 60_000), Math.floor(rest / 1000) % 60]
+  return `${hour.begin}${padded(minutes, 2)}:${padded(seconds, 2)}.${padded(rest % 1000, 3)}Z`
+}
+
+const padded = (number: number, digits: number): string => String(number).padStart(digits, '0')
 
 export const inOrder = (...lists: readonly (readonly OrderedRow[])[]): OrderedRow[] =>
   lists.flat().toSorted((a, b) => a.order - b.order)
