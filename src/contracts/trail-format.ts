@@ -136,7 +136,8 @@ export type ExportHeader = {
   readonly head: { readonly number: number; readonly epoch: string; readonly row: number } | null
 }
 export type ExportSeal = { readonly signed: string; readonly signature: string; readonly leaves: string }
-export type ExportEnd = { readonly seals: number; readonly unsealed: number }
+/** `more`: there are more that are not sealed than an export has. */
+export type ExportEnd = { readonly seals: number; readonly unsealed: number; readonly more?: true }
 export type ExportLine =
   | { readonly header: ExportHeader }
   | { readonly seal: ExportSeal }

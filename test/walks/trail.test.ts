@@ -723,6 +723,26 @@ describe('in a database of its own', () => {
     expect(JSON.stringify(plan)).toContain('Index Scan using trail_pending_trail_order_org_id_pk')
   })
 
+  test('an export has so many of those that wait, and says that there are more', async () => {
+    for (const [orgId, count] of [
+      ['org_waits', 10_001],
+      ['org_waits_other', 10_000],
+    ] as const)
+      await database.db.execute(sql`
+        with added as (
+          insert into activity (org_id, id, at, type, name, user_id, user_name, entry_point, outcome, duration_ms,
+            question_bytes, answer_bytes, request_id, trail_order)
+          select ${orgId}, 'act_0mwhkcyh5nlh1pqqss' || lpad(n::text, 7, '0'), now(), 'function', 'whoami', 'usr_1', 'Ada',
+            'mcp', 'answered', 1, 1, 1, 'req_1', nextval('trail_order')
+          from generate_series(1, ${String(count)}::int) n returning trail_order, org_id, id)
+        insert into trail_pending select * from added`)
+    const endOf = async (orgId: string) => JSON.parse((await exported(orgId)).at(-1)!) as object
+    expect(await endOf('org_waits')).toEqual({ end: { seals: 0, unsealed: 10_000, more: true } })
+    expect(await endOf('org_waits_other')).toEqual({ end: { seals: 0, unsealed: 10_000 } })
+    await sealTrail(deps)
+    expect(verified(await exported('org_waits'))).toMatchObject({ problem: null, rows: 10_001, more: false })
+  })
+
   test('a sealer that dies in the midst of it has sealed nothing, and the next one seals all', async () => {
     await act(deps, 'org_dies')
     await change(deps, 'org_dies')

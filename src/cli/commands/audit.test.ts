@@ -197,6 +197,13 @@ test.each([
   expect(code).toBe(11)
 })
 
+test('more rows that are not sealed than the export has are told', async () => {
+  const { lines } = makeTrail([key], [key])
+  const end = [{ unsealed: {} }, { end: { seals: 1, unsealed: 1, more: true } }]
+  const { text } = await verified({ lines: [...lines.slice(0, -1), ...end] })
+  expect(text).toContain('Not sealed yet, so not proven: 1 rows, and more that are not in this file.')
+})
+
 test('line breaks of Windows change nothing', async () => {
   const { text } = await verifiedText(ndjson(makeTrail([key], [key]).lines).replaceAll('\n', '\r\n'))
   expect(text).toContain('Intact: 1 rows')

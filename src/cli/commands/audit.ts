@@ -191,7 +191,7 @@ function verdictOf({ problem, rows }: TrailReport, { isTrusted, areVouched, areK
 }
 
 function textOf(report: TrailReport, trust: Trust, roots: RootsReport | undefined): string {
-  const { head, deleted, late, unsealed, breaks } = report
+  const { head, deleted, late, unsealed, more, breaks } = report
   const lines = [
     verdictOf(report, trust),
     head
@@ -205,7 +205,11 @@ function textOf(report: TrailReport, trust: Trust, roots: RootsReport | undefine
       ? [`Sealed late: ${late.rows} rows, more than a day after their time. The first is row ${late.first}.`]
       : []),
     ...(roots ? rootsText(roots) : []),
-    ...(unsealed > 0 ? [`Not sealed yet, so not proven: ${unsealed} rows.`] : []),
+    ...(unsealed > 0
+      ? [
+          `Not sealed yet, so not proven: ${unsealed} rows${more ? ', and more that are not in this file' : ''}.`,
+        ]
+      : []),
   ]
   return lines.map((line) => `${line}\n`).join('')
 }

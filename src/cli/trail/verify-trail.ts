@@ -10,6 +10,7 @@ import {
   leafOf,
   rootOf,
   sealedText,
+  type ExportEnd,
   type ExportHeader,
   type ExportSeal,
   type SignedSeal,
@@ -47,6 +48,8 @@ export type TrailReport = {
   readonly late: { readonly rows: number; readonly first: number } | null
   /** Younger than the last seal: nothing proves them yet. */
   readonly unsealed: number
+  /** There are more of these than the export has. */
+  readonly more: boolean
   readonly breaks: readonly { readonly row: number; readonly after: string; readonly epoch: string }[]
   /** In the order in which they signed. `vouched`: signed by the one before it. */
   readonly keys: readonly { readonly id: string; readonly vouched: boolean }[]
@@ -86,6 +89,7 @@ export function trailVerifier(onSeal?: (signed: SignedSeal, text: string) => voi
   let head: TrailReport['head'] = null
   let late: TrailReport['late'] = null
   let isEnded = false
+  let more = false
   let [line, seals, rows, unsealed, lastKey] = [0, 0, 0, 0, 0]
   const problems: TrailProblem[] = []
   const gaps: Gap[] = []
@@ -129,7 +133,8 @@ export function trailVerifier(onSeal?: (signed: SignedSeal, text: string) => voi
     else if ('end' in read) {
       closeSeal()
       isEnded = true
-      const end = read['end'] as { seals: number; unsealed: number }
+      const end = read['end'] as ExportEnd
+      more = end.more === true
       const last = before?.signed.number ?? 0
       const promised = Math.max(end.seals, header?.head?.number ?? 0)
       if (end.seals !== last || promised > last)
@@ -362,6 +367,7 @@ export function trailVerifier(onSeal?: (signed: SignedSeal, text: string) => voi
         deleted,
         late,
         unsealed,
+        more,
         breaks,
         keys: (header?.keys ?? []).map((key, at, all) => ({
           id: key.id,

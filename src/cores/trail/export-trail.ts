@@ -46,11 +46,12 @@ export const exportTrail: Verb<'exportTrail'> = read(async ({ db, clock, orgId }
           began: state.began,
           after: state.sealedTo,
           orgId,
-          limit: UNSEALED_MAX,
+          limit: UNSEALED_MAX + 1,
         }),
       )
-    const unsealed = inOrder(...found)
+    const unsealed = inOrder(...found.map((rows) => inOrder(rows).slice(0, UNSEALED_MAX)))
     for (const { text } of unsealed) parts.push('{"unsealed":', text, '}\n')
-    add({ end: { seals: after, unsealed: unsealed.length } })
+    const isMore = found.some(({ length }) => length > UNSEALED_MAX)
+    add({ end: { seals: after, unsealed: unsealed.length, ...(isMore && { more: true }) } })
   }
 })
