@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { fakeEnvironment } from '../../../test/support/fake-environment.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import type { CommandContext } from '../command-context.ts'
+import { exitCodeOf, toServiceError } from '../format-error.ts'
 import { UnreachableError } from '../unreachable-error.ts'
 import { syncDocuments } from './docs.ts'
 
@@ -74,3 +75,16 @@ test('once it has begun, a server that is replaced is waited for', async () => {
   await done
   expect(called).toEqual(['syncDocuments', 'uploadLoadPart', 'uploadLoadPart', ...AFTER])
 })
+
+test.each(['uploadLoadPart', 'showDocuments'])(
+  'one that goes away before %s and does not come back ends it with 8',
+  async (operation) => {
+    const { done, called } = sync(operation, Array.from({ length: 14 }, gone))
+    const error: unknown = await done.then(
+      () => expect.unreachable('it succeeded'),
+      (failure: unknown) => failure,
+    )
+    expect(exitCodeOf(toServiceError(error))).toBe(8)
+    expect(called.filter((name) => name === operation)).toHaveLength(14)
+  },
+)
