@@ -17,7 +17,7 @@ export async function totalOf(
   if (!count) return {}
   if (cursor === undefined && next_cursor === undefined) return { total: rows.length }
   const [counted] = (await db.execute(
-    sql`select count(*)::int as total from (${matching().getSQL()} limit ${COUNT_MAX}) as matching`,
+    sql`select count(*)::int as total from (${matching().getSQL()} limit ${sql.raw(String(COUNT_MAX))}) as matching`,
   )) as unknown as { total: number }[]
   return { total: counted?.total ?? 0 }
 }
