@@ -1,11 +1,11 @@
 import type { Handle } from '../../../../db/connect.ts'
-import { and, eq, gte, inArray, isNotNull, lt } from '../../../../db/drizzle.ts'
+import { and, eq, inArray, isNotNull } from '../../../../db/drizzle.ts'
 import { apps, deliveries, deliveryKeys } from '../../../../db/schema.ts'
 import type { WithDirectory } from '../../directory/index.ts'
 import { isOfType } from '../../like-pattern.ts'
 import { list, type Verb } from '../../list.ts'
 import { IS_MISSED } from './outcome-counts.ts'
-import { idAfter, idBefore, isTo, presentDeliveries, selectDeliveries } from './delivery-rows.ts'
+import { isBefore, isSince, isTo, presentDeliveries, selectDeliveries } from './delivery-rows.ts'
 
 export const listDeliveries: Verb<'listDeliveries', WithDirectory> = list(
   { rows: 'deliveries', desc: [deliveries.id] },
@@ -24,13 +24,8 @@ export const listDeliveries: Verb<'listDeliveries', WithDirectory> = list(
         integration_id === undefined ? undefined : isTo(integration_id),
         app === undefined ? undefined : eq(apps.alias, app),
         event_id === undefined ? undefined : inArray(deliveries.id, ofEvent(db, orgId, event_id)),
-        // By the id, too, which begins with the time: what is older or newer is not read.
-        from === undefined
-          ? undefined
-          : and(gte(deliveries.id, idBefore(new Date(from))), gte(deliveries.createdAt, new Date(from))),
-        to === undefined
-          ? undefined
-          : and(lt(deliveries.id, idAfter(new Date(to))), lt(deliveries.createdAt, new Date(to))),
+        from === undefined ? undefined : isSince(new Date(from)),
+        to === undefined ? undefined : isBefore(new Date(to)),
       ),
       key: ({ delivery }) => [delivery.id],
       present: (rows) => presentDeliveries(context, rows),

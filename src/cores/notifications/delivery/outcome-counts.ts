@@ -1,10 +1,10 @@
 /** What became of deliveries, counted as a reader understands it: of what was to arrive, what did and what did not. */
 import type { SQL } from 'drizzle-orm'
 import type { Handle } from '../../../../db/connect.ts'
-import { and, eq, gte, isNotNull, lt, sql } from '../../../../db/drizzle.ts'
+import { eq, isNotNull, sql } from '../../../../db/drizzle.ts'
 import { deliveries, deliveryCountChanges, deliveryCounts } from '../../../../db/schema.ts'
-import { NOT_SENT_BY_CHOICE } from '../../../contracts/deliveries.ts'
-import { idAfter, idBefore, isTo } from './delivery-rows.ts'
+import { NOT_SENT_BY_CHOICE, type DeliveryReason } from '../../../contracts/deliveries.ts'
+import { idAfter, idBefore, isBefore, isSince, isTo } from './delivery-rows.ts'
 
 export const DAY_MS = 24 * 60 * 60 * 1000
 const HOUR_MS = 60 * 60 * 1000
@@ -37,17 +37,8 @@ export type IntegrationDay = OutcomeCounts & {
   missed_hour: string | null
 }
 
-/** Of what had a destination: an event that matched nobody says nothing about delivery. */
-const since = (orgId: string, from: Date) =>
-  and(
-    eq(deliveries.orgId, orgId),
-    gte(deliveries.id, idBefore(from)),
-    gte(deliveries.createdAt, from),
-    isNotNull(deliveries.channel),
-  )
-
 const sumOf = (which: SQL, n = sql`n`) => sql`coalesce(sum(${n}) filter (where ${which}), 0)::int`
-const DAY = sql`to_char(day, 'YYYY-MM-DD')`
+const DAY = sql`to_char(day at time zone 'UTC', 'YYYY-MM-DD')`
 
 /** Those of the last 24 hours. */
 const RECENT_OUTCOMES = sql.join(
@@ -70,10 +61,13 @@ const RECENT_SUMS = sql.join(
 
 type Counted = { days: Day[]; last_24_hours: OutcomeCounts; integrations: IntegrationDay[] }
 
+/** Counts in whole numbers: by the name of a time zone it takes three times as long. */
+const dayOf = (at: SQL) => sql`date_bin('1 day', ${at}, 'epoch'::timestamptz)`
+
 /**
  * By day in UTC, and the last of those days by integration, too. The counts that every change keeps are read, and no
  * deliveries but those of the hour in which the last 24 began. They are added up once by what they mean, under the name of
- * the table; the rest is sums of those few rows.
+ * the table, by the hour only what has not arrived; the rest is sums of those few rows.
  */
 export async function countDeliveries(
   db: Handle,
@@ -85,28 +79,30 @@ export async function countDeliveries(
   const beginOf = (count: number) => new Date(today - (count - 1) * DAY_MS)
   const yesterday = new Date(now.getTime() - DAY_MS)
   const nextHour = new Date(Math.ceil(yesterday.getTime() / HOUR_MS) * HOUR_MS)
+  const integration = integrationDays === 0 ? sql`null::text` : sql`nullif(integration_id, '')`
   const changed = (table: SQL) => sql`
-    select hour, integration_id, state, reason, n from ${table}
+    select ${integration} as integration_id, ${dayOf(sql`hour`)} as day, hour, state, nullif(reason, '') as reason, n
+    from ${table}
     where org_id = ${orgId} and hour >= ${beginOf(days).toISOString()}::timestamptz`
   const [found] = (await db.execute(sql`
     with counted as (
-      select nullif(integration_id, '') as integration_id, (hour at time zone 'UTC')::date as day, state,
-        nullif(reason, '') as reason, hour, sum(n)::int as n,
-        case when hour >= ${nextHour.toISOString()}::timestamptz then sum(n)::int else 0 end as recent
-      from (${changed(sql`${deliveryCounts}`)} union all ${changed(sql`${deliveryCountChanges}`)}) c
-      group by integration_id, hour, state, reason having sum(n) <> 0
+      select integration_id, day, state, reason, case when ${IS_MISSED} then hour end as missed_hour, sum(n)::int as n,
+        coalesce(sum(n) filter (where hour >= ${nextHour.toISOString()}::timestamptz), 0)::int as recent
+      from (${changed(sql`${deliveryCounts}`)} union all ${changed(sql`${deliveryCountChanges}`)}) as ${deliveries}
+      group by 1, 2, 3, 4, 5 having sum(n) <> 0
       union all
-      select ${deliveries.integrationId}, (${deliveries.createdAt} at time zone 'UTC')::date, ${deliveries.state},
+      select ${integration}, ${dayOf(sql`${yesterday.toISOString()}::timestamptz`)}, ${deliveries.state},
         ${deliveries.reason}, null, 0, count(*)::int
       from ${deliveries}
-      where ${since(orgId, yesterday)} and ${lt(deliveries.id, idAfter(nextHour))} and ${lt(deliveries.createdAt, nextHour)}
-      group by 1, 2, 3, 4
+      where ${eq(deliveries.orgId, orgId)} and ${isSince(yesterday)} and ${isBefore(nextHour)}
+        and ${isNotNull(deliveries.channel)}
+      group by 1, 3, 4
     ), by_integration as materialized (
       select integration_id, day, ${sumOf(IS_SENT)} as sent_of_day, ${sumOf(IS_MISSED)} as missed_of_day,
         ${sumOf(sql`${deliveries.state} = 'failed'`)} as failed_of_day,
         ${sumOf(sql`${deliveries.state} = 'dropped'`)} as dropped_of_day,
         ${sumOf(sql`${deliveries.state} in ('waiting', 'retrying')`)} as open_of_day,
-        max(hour) filter (where ${IS_MISSED} and n > 0) as missed_hour, ${RECENT_OUTCOMES}
+        max(missed_hour) filter (where n > 0) as missed_hour, ${RECENT_OUTCOMES}
       from counted as ${deliveries} group by integration_id, day
     ), by_day as (
       select ${DAY} as day, sum(sent_of_day) as sent, sum(failed_of_day) as failed, sum(dropped_of_day) as dropped,
@@ -117,7 +113,7 @@ export async function countDeliveries(
     ), of_integrations as (
       select integration_id, ${DAY} as day, sent_of_day, missed_of_day, missed_hour, ${RECENT_NAMES}
       from by_integration c
-      where c.day >= ${beginOf(integrationDays).toISOString().slice(0, 10)}::date order by 2
+      where c.day >= ${beginOf(integrationDays).toISOString()}::timestamptz order by 2
     )
     select coalesce((select json_agg(by_day) from by_day), '[]') as days,
       (select row_to_json(recent) from recent) as last_24_hours,
@@ -128,7 +124,14 @@ export async function countDeliveries(
 }
 
 type MissedHour = { readonly integrationId: string | null; readonly hour: Date }
-type Missed = { readonly integration_id: string | null; readonly id: string }
+/** With what became of its last attempt. */
+type Missed = {
+  readonly integration_id: string | null
+  readonly delivery_id: string
+  readonly at: string
+  readonly reason: DeliveryReason | null
+  readonly http_status: number | null
+}
 
 /** The newest of each that was made in its hour and has not arrived. */
 export async function readLastMissed(
@@ -172,14 +175,19 @@ async function readNewestMissed(
     .toSorted()
     .at(-1)!
   return db.execute(sql`
-    select h.integration_id, d.id
+    select h.integration_id, d.id as delivery_id, d.reason, coalesce(a.started_at, d.created_at) as at, a.http_status
     from json_to_recordset(${JSON.stringify(given)}::text::json) as h(
       integration_id text, first text, last text, hour timestamptz, until timestamptz)
     cross join lateral (
-      select id from ${deliveries}
+      select * from ${deliveries}
       where ${eq(deliveries.orgId, orgId)} and ${which} and id >= h.first and id < h.last
         and id >= ${first} and id < ${last}
         and created_at >= h.hour and created_at < h.until and channel is not null and ${IS_MISSED}
       order by id desc limit 1
-    ) d`)
+    ) d
+    left join lateral (
+      select a.started_at, a.http_status
+      from messages m join attempts a on a.org_id = m.org_id and a.message_id = m.id and a.number = m.attempts
+      where m.org_id = d.org_id and m.id = d.message_id limit 1
+    ) a on true`)
 }

@@ -1,10 +1,9 @@
 /** How deliveries to each integration go, and to members, from what was counted of a week. */
 import type { Handle } from '../../../../db/connect.ts'
-import { and, asc, eq, gt, inArray, isNotNull, min, sql } from '../../../../db/drizzle.ts'
-import { attempts, deliveries, integrations, messages } from '../../../../db/schema.ts'
+import { and, asc, eq, isNotNull, min, sql } from '../../../../db/drizzle.ts'
+import { integrations, messages } from '../../../../db/schema.ts'
 import { countSubscriptions } from '../integrations/integration-rows.ts'
 import { HELD } from './hold-target.ts'
-import { IS_LAST_ATTEMPT } from './delivery-rows.ts'
 import { readLastMissed, type IntegrationDay, type OutcomeCounts } from './outcome-counts.ts'
 
 export const HEALTH_DAYS = 7
@@ -24,16 +23,18 @@ export async function readIntegrationHealth(db: Handle, orgId: string, days: rea
     )
     return hours.length === 0 ? [] : [{ integrationId, hour: new Date(Math.max(...hours)) }]
   })
-  const newest = new Map(
-    (await readLastMissed(db, orgId, missed)).map((one) => [one.integration_id, one.id] as const),
+  const failures = new Map(
+    (await readLastMissed(db, orgId, missed)).map(
+      ({ integration_id, at, ...failure }) =>
+        [integration_id, { ...failure, at: new Date(at).toISOString() }] as const,
+    ),
   )
-  const failures = await readFailures(db, orgId, [...newest.values()])
   const healthOf = (id: string | null) => {
     const own = byIntegration.get(id) ?? []
     return {
       last_24_hours: sumOf(own),
       days: own.map(({ day, sent_of_day: sent, missed_of_day: missed }) => ({ day, sent, missed })),
-      last_failure: failures.get(newest.get(id) ?? '') ?? null,
+      last_failure: failures.get(id) ?? null,
     }
   }
   return {
@@ -66,33 +67,6 @@ const sumOf = (days: readonly IntegrationDay[]): OutcomeCounts =>
     NONE,
   )
 
-async function readFailures(db: Handle, orgId: string, ids: readonly string[]) {
-  if (ids.length === 0) return new Map<string, never>()
-  const rows = await db
-    .select({
-      id: deliveries.id,
-      createdAt: deliveries.createdAt,
-      reason: deliveries.reason,
-      httpStatus: attempts.httpStatus,
-      attemptedAt: attempts.startedAt,
-    })
-    .from(deliveries)
-    .leftJoin(messages, and(eq(messages.orgId, deliveries.orgId), eq(messages.id, deliveries.messageId)))
-    .leftJoin(attempts, IS_LAST_ATTEMPT)
-    .where(and(eq(deliveries.orgId, orgId), inArray(deliveries.id, [...ids])))
-  return new Map(
-    rows.map(({ id, createdAt, reason, httpStatus, attemptedAt }) => [
-      id,
-      {
-        delivery_id: id,
-        at: (attemptedAt ?? createdAt).toISOString(),
-        reason,
-        http_status: httpStatus,
-      },
-    ]),
-  )
-}
-
 /** Of what has failed before: what has not been tried yet is not waited for. */
 async function readNextAttempts(db: Handle, orgId: string): Promise<ReadonlyMap<string | null, string>> {
   const rows = await db
@@ -101,9 +75,8 @@ async function readNextAttempts(db: Handle, orgId: string): Promise<ReadonlyMap<
     .where(
       and(
         eq(messages.orgId, orgId),
-        eq(messages.state, 'pending'),
-        gt(messages.attempts, 0),
-        sql`${messages.nextAt} < ${HELD}`,
+        // The server keeps a plan by the index of what waits only if it knows the state.
+        sql`${messages.state} = 'pending' and ${messages.attempts} > 0 and ${messages.nextAt} < ${HELD}`,
         isNotNull(messages.integrationId),
       ),
     )

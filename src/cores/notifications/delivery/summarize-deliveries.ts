@@ -1,5 +1,6 @@
-import { and, desc, eq, gte, isNotNull, sql } from '../../../../db/drizzle.ts'
+import { and, eq, gte, isNotNull, sql } from '../../../../db/drizzle.ts'
 import { deliveries, messages } from '../../../../db/schema.ts'
+import { DELIVERIES_TIMED } from '../../../contracts/deliveries.ts'
 import { read, type Verb } from '../../verb.ts'
 import { idBefore } from './delivery-rows.ts'
 import { countDeliveries, DAY_MS, IS_SENT } from './outcome-counts.ts'
@@ -7,8 +8,6 @@ import { HELD } from './hold-target.ts'
 import { HEALTH_DAYS, readIntegrationHealth } from './read-integration-health.ts'
 
 const SHOWN_DAYS = 30
-/** Of a busy day the newest tell how long deliveries take: ten of so many are slower than what is shown. */
-const TIMED = 200
 
 export const summarizeDeliveries: Verb<'summarizeDeliveries'> = read(
   async ({ db: current, old: db = current, clock, orgId }, { health: withHealth }) => {
@@ -18,29 +17,16 @@ export const summarizeDeliveries: Verb<'summarizeDeliveries'> = read(
       integrationDays: withHealth ? HEALTH_DAYS : 0,
     })
     // By their ids alone, which begin with the time: with the time as well, the planner expects few and sorts a whole day.
-    const newest = db
-      .select({
-        orgId: deliveries.orgId,
-        messageId: deliveries.messageId,
-        createdAt: deliveries.createdAt,
-        settledAt: deliveries.settledAt,
-      })
-      .from(deliveries)
-      .where(
-        and(
-          eq(deliveries.orgId, orgId),
-          gte(deliveries.id, idBefore(new Date(now.getTime() - DAY_MS))),
-          isNotNull(deliveries.channel),
-          IS_SENT,
-        ),
-      )
-      .orderBy(desc(deliveries.id))
-      .limit(TIMED)
     // One by one by the key: joined, the planner would read all messages of the month. Digests wait on purpose.
     const [latency] = await db.execute<{ p95: number | null }>(sql`
       select percentile_cont(0.95) within group (
         order by extract(epoch from newest.settled_at - newest.created_at) * 1000) as p95
-      from (${newest.getSQL()}) newest left join lateral (
+      from (
+        select * from ${deliveries}
+        where ${eq(deliveries.orgId, orgId)} and ${gte(deliveries.id, idBefore(new Date(now.getTime() - DAY_MS)))}
+          and ${isNotNull(deliveries.channel)} and ${IS_SENT}
+        order by id desc limit ${sql.raw(String(DELIVERIES_TIMED))}
+      ) newest left join lateral (
         select digest_key from messages m where m.org_id = newest.org_id and m.id = newest.message_id limit 1
       ) m on true
       where m.digest_key is null`)
