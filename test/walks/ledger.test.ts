@@ -145,6 +145,27 @@ test('is found by type, state, reason, channel, integration, app, event and time
   expect(await found({ to: between })).toEqual([sent.id])
 })
 
+test('is found, counted and sent again by its time, and not by that of its id, where clocks differ', async () => {
+  const edge = system.clock.now()
+  const withClock = async (offMs: number, createdAt: Date) => {
+    const id = makeId('dlv', createdAt.getTime() + offMs)
+    await failed({ id, createdAt })
+    return id
+  }
+  const before = await withClock(30_000, new Date(edge.getTime() - 1))
+  const after = [await withClock(-20_000, edge), await withClock(-30_000, edge)]
+  const at = edge.toISOString()
+  expect((await ledger({ from: at })).map(({ id }) => id)).toEqual(after)
+  expect((await ledger({ to: at })).map(({ id }) => id)).toEqual([before])
+  const counted = await admin.call(listDeliveries, { from: at, limit: 1, count: 'true' })
+  expect(counted.total).toBe(2)
+  const other = await makeOrganization(system)
+  expect(await ledger({ from: at }, other.owner)).toEqual([])
+  expect(await admin.call(replayFailedDeliveries, { from: at })).toEqual({ replayed: 2, more: false })
+  const replays = (await ledger()).flatMap(({ replay_of }) => replay_of ?? [])
+  expect(new Set(replays)).toEqual(new Set(after))
+})
+
 test('is summed up: per day, the last day, and what waits longest', async () => {
   const nobody = { channel: null, subscriptionId: null, integrationId: null }
   await delivered()

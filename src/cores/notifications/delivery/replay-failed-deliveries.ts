@@ -1,7 +1,8 @@
-import { and, asc, eq, gte, lt } from '../../../../db/drizzle.ts'
+import { and, asc, eq } from '../../../../db/drizzle.ts'
 import { deliveries } from '../../../../db/schema.ts'
 import { REPLAYS_MAX } from '../../../contracts/deliveries.ts'
 import { write, type Verb } from '../../verb.ts'
+import { isBefore, isSince, isTo } from './delivery-rows.ts'
 import { enqueueReplays, lockReplays, selectReplayable, wasMissed } from './enqueue-replays.ts'
 
 export const replayFailedDeliveries: Verb<'replayFailedDeliveries'> = write(
@@ -12,9 +13,9 @@ export const replayFailedDeliveries: Verb<'replayFailedDeliveries'> = write(
       .where(
         and(
           eq(deliveries.orgId, orgId),
-          gte(deliveries.createdAt, new Date(from)),
-          to === undefined ? undefined : lt(deliveries.createdAt, new Date(to)),
-          integration_id === undefined ? undefined : eq(deliveries.integrationId, integration_id),
+          isSince(new Date(from)),
+          to === undefined ? undefined : isBefore(new Date(to)),
+          integration_id === undefined ? undefined : isTo(integration_id),
           wasMissed({ includesUnconfirmed: include_unconfirmed }),
         ),
       )
