@@ -98,6 +98,7 @@ async function readPage<Row>(
 ): Promise<object> {
   const { asc: ascending, desc: descending = [], rows: name } = declared
   const matching = (where: SQL | undefined) => and(where, search ? isFoundBy(declared, search) : undefined)
+  const order = ascending?.map((column) => asc(column)) ?? descending.map((column) => desc(column))
   const rows =
     'rows' in query
       ? await query.rows()
@@ -105,14 +106,17 @@ async function readPage<Row>(
           .where(
             and(matching(query.where), after && beyond(after, ascending ?? descending, ascending ? gt : lt)),
           )
-          .orderBy(...(ascending?.map((column) => asc(column)) ?? descending.map((column) => desc(column))))
+          .orderBy(...order)
           .limit(rowsRead(limit))
   const { rows: shown, ...more } = pageOf(rows as readonly Row[], limit, query.key)
   const counted =
     'rows' in query
       ? {}
       : await totalOf(db, { count, cursor }, { rows: shown, ...more }, () =>
-          ((query.counted ?? query.from)() as unknown as PgSelect).where(matching(query.where)),
+          // In the order of the pages: then the server stops where no more are counted, and else finds all of them first.
+          ((query.counted ?? query.from)() as unknown as PgSelect)
+            .where(matching(query.where))
+            .orderBy(...order),
         )
   return { [name]: await query.present(shown), ...more, ...counted }
 }
