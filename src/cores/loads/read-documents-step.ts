@@ -1,9 +1,11 @@
 /** Reads the next files of a sync, and stages their passages. A file that cannot be read costs that file. */
 import { createHash } from 'node:crypto'
+import { quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
 import { isAccessFile } from '../../contracts/document-formats.ts'
+import type { Queries } from '../databases/index.ts'
 import type { LoadRow } from './load-rows.ts'
 import { withProblems } from './read-step.ts'
-import { readWhole, rowsTable, stagedTable, whileStaged } from './staging.ts'
+import { contentFrom, rowsTable, stagedTable, whileStaged } from './staging.ts'
 import { LoadFailed, type Step, type StepContext } from './step.ts'
 
 /** Looked up at once; of small ones so many take about a second. */
@@ -27,28 +29,51 @@ export const readDocumentsStep: Step = async (context, load) => {
   )
   if (files.length === 0) throw new LoadFailed('staging_lost')
   const endsAt = deps.clock().getTime() + STEP_MS
+  const nextBytes = contentFrom(queries, load.id, load.readBytes)
   let now: Progress = load
+  let unstaged: FileRead[] = []
   for (const file of files) {
-    now = await readFile(context, load, now, file)
+    const read = await readFile(context, load, now, file, await nextBytes(Number(file.bytes)))
+    unstaged.push(read)
+    now = read.progress
+    if (unstaged.reduce((sum, { passages }) => sum + passages.length, 0) >= PASSAGES_AT_ONCE) {
+      await stage(queries, load.id, unstaged)
+      unstaged = []
+    }
     if (deps.clock().getTime() >= endsAt) break
   }
+  await stage(queries, load.id, unstaged)
   const { readBytes, readLines, rows, problems, problemCount } = now
   return { readBytes, readLines, rows, problems, problemCount }
 }
 
-/** Kept until all of them are published together; `n` is their order in the sync. */
+/**
+ * Kept until all of them are published together; `n` is their order in the sync. Each batch of vectors looks for the texts that
+ * it is of, and would read all of them without an index.
+ */
 const createTable = (loadId: string, dimensions: number): string =>
   `create table if not exists ${stagedTable(loadId)} (n bigint primary key, id text not null, title text not null,
     heading text not null, passage text not null, path text not null, place int not null, sha256 text not null,
-    text_sha256 text not null, embedding vector(${dimensions}));`
+    text_sha256 text not null, embedding vector(${dimensions}));
+  create index if not exists ${quoteIdentifier(`${loadId}_left`)} on ${stagedTable(loadId)} (text_sha256)
+    where embedding is null;`
+
+type FileRead = {
+  readonly n: string
+  /** Of the file, for its row; and its passages, each a row of what is staged. */
+  readonly cells: Readonly<Record<string, unknown>>
+  readonly passages: readonly (readonly unknown[])[]
+  /** When it is staged. */
+  readonly progress: Progress
+}
 
 async function readFile(
-  { deps, queries }: StepContext,
+  { deps }: StepContext,
   load: LoadRow,
   before: Progress,
   { n, path, sha256, bytes }: Listed,
-): Promise<Progress> {
-  const content = await readWhole(queries, load.id, before.readBytes, Number(bytes))
+  content: Buffer,
+): Promise<FileRead> {
   if (content.length < Number(bytes)) throw new LoadFailed('staging_lost')
   // Changed while it was sent, or sent in another order.
   if (digestOf(content) !== sha256) throw new LoadFailed('digest')
@@ -56,10 +81,9 @@ async function readFile(
     content.length === 0
       ? { problem: 'It is empty.' }
       : await deps.readDocument(load.orgId, { path, content })
-  const passages = 'problem' in read ? [] : read.passages
   const title = 'problem' in read ? '' : read.title
   const times = new Map<string, number>()
-  const rows = passages.map(({ heading, text }, at) => {
+  const passages = ('problem' in read ? [] : read.passages).map(({ heading, text }, at) => {
     const textSha256 = digestOf(`${heading}\n${text}`)
     // The same text may stand there twice.
     const time = times.get(textSha256) ?? 0
@@ -67,22 +91,29 @@ async function readFile(
     const id = digestOf([path, textSha256, time].join('\0')).slice(0, 32)
     return [before.rows + at + 1, id, title, heading, text, path, at, sha256, textSha256]
   })
-  for (let at = 0; at < rows.length; at += PASSAGES_AT_ONCE) {
-    await queries.query(stagePassages(load.id), [JSON.stringify(rows.slice(at, at + PASSAGES_AT_ONCE))])
-  }
   const problem = 'problem' in read ? read.problem : null
   // What was to hide a folder hides it, also where it cannot be read.
   const access = 'problem' in read ? (isAccessFile(path) ? [] : null) : (read.access ?? null)
-  await queries.query(
-    `update ${rowsTable(load.id)} set cells = cells || $2::text::jsonb where n = $1::bigint`,
-    [n, JSON.stringify({ title, problem, access, passages: rows.length })],
-  )
-  return {
+  const progress = {
     readBytes: before.readBytes + content.length,
     readLines: Number(n),
-    rows: before.rows + rows.length,
+    rows: before.rows + passages.length,
     ...withProblems(before, problem === null ? [] : [`${path}: ${problem}`]),
   }
+  return { n, cells: { title, problem, access, passages: passages.length }, passages, progress }
+}
+
+async function stage(queries: Queries, loadId: string, files: readonly FileRead[]): Promise<void> {
+  const passages = files.flatMap((file) => file.passages)
+  for (let at = 0; at < passages.length; at += PASSAGES_AT_ONCE) {
+    await queries.query(stagePassages(loadId), [JSON.stringify(passages.slice(at, at + PASSAGES_AT_ONCE))])
+  }
+  if (files.length === 0) return
+  await queries.query(
+    `update ${rowsTable(loadId)} r set cells = r.cells || (e -> 1)
+      from jsonb_array_elements($1::text::jsonb) e where r.n = (e ->> 0)::bigint`,
+    [JSON.stringify(files.map(({ n, cells }) => [n, cells]))],
+  )
 }
 
 const digestOf = (content: string | Uint8Array): string => createHash('sha256').update(content).digest('hex')

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Queries } from '../databases/index.ts'
-import { contentTable, finishedTable, removeStaging, rowsTable, stagedTable } from './staging.ts'
+import { contentFrom, contentTable, finishedTable, removeStaging, rowsTable, stagedTable } from './staging.ts'
 
 const ID = 'lod_1'
 
@@ -19,4 +19,40 @@ test('whoever makes a table while what was staged is removed makes it before it 
   }
   await removeStaging(queries, ID)
   expect([...tables]).toEqual([])
+})
+
+/** Parts of ten bytes, of which the third may be gone. */
+function staged(content: string, { isThirdGone = false } = {}) {
+  const looks: string[] = []
+  const parts = Array.from({ length: Math.ceil(content.length / 10) }, (_, at) => ({
+    at: at * 10,
+    body: Buffer.from(content.slice(at * 10, at * 10 + 10)),
+  })).filter(({ at }) => !(isThirdGone && at === 20))
+  const queries = {
+    async query(_text: string, [offset, bytes]: readonly string[]) {
+      const [first, end] = [Number(offset), Number(offset) + Number(bytes)]
+      looks.push(`${first} to ${end}`)
+      return parts
+        .filter(({ at, body }) => at < end && at + body.length > first)
+        .map(({ at, body }) => ({ at: String(at), body: body.toString('base64') }))
+    },
+  } as unknown as Queries
+  return { next: contentFrom(queries, ID, 0), looks }
+}
+
+test('small files one behind the other are read part by part, not part by file', async () => {
+  const { next, looks } = staged('abcdefghijklmnopqrstuvwxyz')
+  const files: string[] = []
+  for (const bytes of [3, 2, 0, 4, 3, 8, 6]) files.push(String(await next(bytes)))
+  expect(files).toEqual(['abc', 'de', '', 'fghi', 'jkl', 'mnopqrst', 'uvwxyz'])
+  expect(looks).toEqual(['0 to 3', '10 to 12', '20 to 26'])
+})
+
+test('a file whose part is gone has fewer bytes than it should, and so has every file behind it', async () => {
+  const { next } = staged('abcdefghijklmnopqrstuvwxyz1234', { isThirdGone: true })
+  expect([String(await next(15)), String(await next(8)), String(await next(2))]).toEqual([
+    'abcdefghijklmno',
+    'pqrst',
+    '',
+  ])
 })

@@ -164,23 +164,36 @@ export async function readContent(
 
 const WINDOW_BYTES = 4 * 1024 * 1024
 
-/** So many bytes from `offset` on; fewer where parts are missing. */
-export async function readWhole(
+/**
+ * The next so many bytes, each time from where the last ones ended; fewer where parts are missing. What a part has beyond them is
+ * kept for the next time: a thousand small files may be in one part, which is read once for all of them.
+ */
+export function contentFrom(
   queries: Queries,
   loadId: string,
   offset: number,
-  bytes: number,
-): Promise<Buffer> {
-  const parts: Buffer[] = []
-  for (let done = 0; done < bytes;) {
-    const wanted = Math.min(WINDOW_BYTES, bytes - done)
-    const part = await readContent(queries, loadId, offset + done, wanted)
-    parts.push(part.subarray(0, bytes - done))
-    if (part.length < wanted) break
-    done += part.length
+): (bytes: number) => Promise<Buffer> {
+  let [at, held] = [offset, Buffer.alloc(0)]
+  return async (bytes) => {
+    const parts = [held]
+    for (let length = held.length; length < bytes;) {
+      const wanted = Math.min(WINDOW_BYTES, bytes - length)
+      const part = await readContent(queries, loadId, at + length, wanted)
+      if (part.length === 0) break
+      parts.push(part)
+      length += part.length
+    }
+    if (parts.length > 1) held = Buffer.concat(parts)
+    const content = held.subarray(0, bytes)
+    held = held.subarray(content.length)
+    at += content.length
+    return content
   }
-  return Buffer.concat(parts)
 }
+
+/** So many bytes from `offset` on; fewer where parts are missing. */
+export const readWhole = (queries: Queries, loadId: string, offset: number, bytes: number): Promise<Buffer> =>
+  contentFrom(queries, loadId, offset)(bytes)
 
 /** Known once nobody is about to do it: not a process that was killed, whose statement still runs. */
 export async function isFinished(queries: Queries, loadId: string): Promise<boolean> {
