@@ -2,23 +2,22 @@
  * A sync of documents, or its undoing, that is killed at any moment: its client, the server, or both, in every phase. Whoever
  * looks meanwhile finds one version or the other, whole; in the end it is the one that was asked for.
  */
-import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Call } from '../../src/client/http-client.ts'
 import { removeDatabase } from '../../src/contracts/databases.ts'
 import { createDocuments, showDocuments, undoDocuments } from '../../src/contracts/documents.ts'
 import { listLoads, type LoadPhase, type LoadState } from '../../src/contracts/loads.ts'
+import { kill, REQUEST_SECONDS, startClient, until } from '../support/client-process.ts'
 import { freePort } from '../support/free-port.ts'
-import { firstWordsIn, migratedFolder, processes, type ServerProcess } from '../support/process.ts'
+import { firstWordsIn, migratedFolder, processes } from '../support/process.ts'
 
-const PATIENCE_MS = 25 * 60_000
-const CLIENT = fileURLToPath(new URL('../../bin/svc', import.meta.url))
+/** Most of it waits until leases are over. */
+const AT_ONCE = { concurrent: true, timeout: 25 * 60_000 }
 
 const own = processes()
 let model: Server
@@ -94,7 +93,7 @@ async function begin(place: string) {
   }
   let server = await own.start({ env })
   const { token } = await firstWordsIn(server)
-  const call: Call = (operation, input) => server.as({ token })(operation, input)
+  const call: Call = (operation, input) => server.as({ token }, REQUEST_SECONDS * 1000)(operation, input)
   await call(createDocuments, { name: 'pages', model: 'slow' })
   return {
     call,
@@ -107,6 +106,10 @@ async function begin(place: string) {
   }
 }
 type Running = Awaited<ReturnType<typeof begin>>
+
+/** A server of somebody else's is left as it was found. */
+const leave = async ({ call }: Running) =>
+  void (await call(removeDatabase, { name: 'pages', confirm: 'pages' }))
 
 /** Looks until it is told to stop, and remembers everything that it has seen. */
 function watch({ call }: Running) {
@@ -161,78 +164,39 @@ async function syncKilled(system: Running, folder: string, kills: readonly Kill[
   await kill(client)
 }
 
-test.each(PLACES)(
+test.for(PLACES)(
   'killed again and again, client and server, one version or the other is there (%#)',
-  async (place) => {
+  AT_ONCE,
+  async (place, { onTestFinished }) => {
     const system = await begin(place)
-    try {
-      const folder = join(await own.newFolder(), 'pages')
-      await syncKilled(system, await writeFolder(folder, 'first'), [])
-      const stop = watch(system)
-      await syncKilled(system, await writeFolder(folder, 'second'), KILLS)
-      const after = await system.call(showDocuments, { name: 'pages' })
-      expect(after).toMatchObject({ ...VERSIONS.second, version: 2 })
-      expect((await stop()).toSorted()).toEqual([told(VERSIONS.first), told(VERSIONS.second)])
+    onTestFinished(() => leave(system))
+    const folder = join(await own.newFolder(), 'pages')
+    await syncKilled(system, await writeFolder(folder, 'first'), [])
+    const stop = watch(system)
+    await syncKilled(system, await writeFolder(folder, 'second'), KILLS)
+    const after = await system.call(showDocuments, { name: 'pages' })
+    expect(after).toMatchObject({ ...VERSIONS.second, version: 2 })
+    expect((await stop()).toSorted()).toEqual([told(VERSIONS.first), told(VERSIONS.second)])
 
-      // Undone while the server is killed: done or not done, and once more it is the other one.
-      const stopUndoing = watch(system)
-      for (let at = 0; at < UNDOINGS; at++) {
-        const { version } = await system.call(showDocuments, { name: 'pages' })
-        const undoing = system.call(undoDocuments, { name: 'pages', version }).catch(() => undefined)
-        await sleep(Math.random() * 250)
-        await system.kill()
-        await undoing
-        const held = await system.call(showDocuments, { name: 'pages' })
-        expect([version, version + 1]).toContain(held.version)
-        const shown: Version = held.version % 2 === 0 ? 'second' : 'first'
-        expect(told(held)).toBe(told(VERSIONS[shown]))
-      }
-      const seen = await stopUndoing()
-      expect(seen.filter((one) => !Object.values(VERSIONS).map(told).includes(one))).toEqual([])
-      // And the next sync finds all as it should be.
-      await syncKilled(system, await writeFolder(folder, 'first'), [])
-      expect(await system.call(showDocuments, { name: 'pages' })).toMatchObject(VERSIONS.first)
-    } finally {
-      // What failed before says more than a server that is away.
-      await system.call(removeDatabase, { name: 'pages', confirm: 'pages' }).catch(() => {})
+    // Undone while the server is killed: done or not done, and once more it is the other one.
+    const stopUndoing = watch(system)
+    for (let at = 0; at < UNDOINGS; at++) {
+      const { version } = await system.call(showDocuments, { name: 'pages' })
+      const undoing = system.call(undoDocuments, { name: 'pages', version }).catch(() => undefined)
+      await sleep(Math.random() * 250)
+      await system.kill()
+      await undoing
+      const held = await system.call(showDocuments, { name: 'pages' })
+      expect([version, version + 1]).toContain(held.version)
+      const shown: Version = held.version % 2 === 0 ? 'second' : 'first'
+      expect(told(held)).toBe(told(VERSIONS[shown]))
     }
+    const seen = await stopUndoing()
+    expect(seen.filter((one) => !Object.values(VERSIONS).map(told).includes(one))).toEqual([])
+    // And the next sync finds all as it should be.
+    await syncKilled(system, await writeFolder(folder, 'first'), [])
+    expect(await system.call(showDocuments, { name: 'pages' })).toMatchObject(VERSIONS.first)
   },
-  PATIENCE_MS,
 )
 
 const UNDOINGS = 4
-
-type RunningClient = {
-  readonly process: ChildProcess
-  readonly exited: Promise<number | null>
-  words: string
-}
-
-function startClient(server: ServerProcess, token: string, args: readonly string[]): RunningClient {
-  const child = spawn(process.execPath, [CLIENT, ...args], {
-    env: { PATH: process.env['PATH'] ?? '', SVC_API_URL: server.origin, SVC_API_KEY: token },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const running: RunningClient = {
-    process: child,
-    words: '',
-    exited: new Promise((resolve) => child.once('exit', (code) => resolve(code))),
-  }
-  const hear = (text: string) => void (running.words += text)
-  child.stdout.setEncoding('utf8').on('data', hear)
-  child.stderr.setEncoding('utf8').on('data', hear)
-  return running
-}
-
-async function kill({ process: child, exited }: RunningClient): Promise<void> {
-  if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
-  await exited
-}
-
-async function until(client: RunningClient, isSo: () => Promise<boolean>): Promise<void> {
-  const end = performance.now() + 240_000
-  while (!(await isSo().catch(() => false))) {
-    if (performance.now() > end) throw new Error(`it did not come to that: ${client.words}`)
-    await sleep(20)
-  }
-}

@@ -2,24 +2,30 @@
  * A load that is killed at any moment goes on: its client, or the server, in every phase. Until all of it is there nothing
  * can be searched; in the end every row is there, once.
  */
-import { spawn, type ChildProcess } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import postgres from 'postgres'
 import type { Call } from '../../src/client/http-client.ts'
 import { createDatabase, removeDatabase, showConnectionString } from '../../src/contracts/databases.ts'
 import { listLoads, undoLoad, type LoadPhase, type LoadState } from '../../src/contracts/loads.ts'
+import {
+  kill,
+  REQUEST_SECONDS,
+  startClient,
+  until,
+  UNTIL_MS,
+  type ClientProcess,
+} from '../support/client-process.ts'
 import { atAddress } from '../support/data-sources.ts'
 import { freePort } from '../support/free-port.ts'
-import { firstWordsIn, migratedFolder, processes, type ServerProcess } from '../support/process.ts'
+import { firstWordsIn, migratedFolder, processes } from '../support/process.ts'
 
-const PATIENCE_MS = 15 * 60_000
-const CLIENT = fileURLToPath(new URL('../../bin/svc', import.meta.url))
+/** Most of it waits until leases are over. */
+const AT_ONCE = { concurrent: true, timeout: 25 * 60_000 }
 const ROWS = 3_000
 
 const own = processes()
@@ -81,7 +87,8 @@ const SERVER = process.env['TEST_PGVECTOR_URL']
 const PLACES = ['embedded', ...(SERVER ? [SERVER] : [])]
 
 /** A server of somebody else's is left as it was found. */
-const leave = (call: Call) => call(removeDatabase, { name: 'notes', confirm: 'notes' })
+const leave = async ({ call }: Running) =>
+  void (await call(removeDatabase, { name: 'notes', confirm: 'notes' }))
 
 /** Some of them are longer than a model reads. */
 const rowsFrom = (first: number, count: number) =>
@@ -109,7 +116,7 @@ async function begin(place: string) {
   }
   let server = await own.start({ env })
   const { token } = await firstWordsIn(server)
-  const call: Call = (operation, input) => server.as({ token })(operation, input)
+  const call: Call = (operation, input) => server.as({ token }, REQUEST_SECONDS * 1000)(operation, input)
   await call(createDatabase, { name: 'notes' })
   return {
     call,
@@ -132,7 +139,7 @@ async function loadKilled(
   more: readonly string[] = [],
 ) {
   const known = (await system.call(listLoads, { name: 'notes' })).loads.length
-  const start = () => startClient(system.server(), system.token, file, more)
+  const start = () => startLoad(system, file, more)
   const place = async () => {
     const { loads } = await system.call(listLoads, { name: 'notes' })
     const [load] = loads.length > known ? loads : []
@@ -157,36 +164,33 @@ async function loadKilled(
     if ((await place()) === ORDER.indexOf('succeeded')) break
     client = start()
   }
-  await until(client, async () => (await system.newest())?.state === 'succeeded', 180_000)
+  await until(client, async () => (await system.newest())?.state === 'succeeded')
   await kill(client)
   return (await system.call(listLoads, { name: 'notes' })).loads.length - known
 }
 
-test.each(PLACES)(
+test.for(PLACES)(
   'killed again and again, client and server, the file is loaded whole and once (%#)',
-  async (place) => {
+  AT_ONCE,
+  async (place, { onTestFinished }) => {
     const system = await begin(place)
-    try {
-      // All of them were one load. Several parts of an upload, and several of reading.
-      expect(await loadKilled(system, await writeCsv(rowsFrom(0, ROWS)), KILLS)).toBe(1)
-      const more = await writeCsv(rowsFrom(ROWS, 200))
-      expect(await loadKilled(system, more, KILLS_OF_APPENDING, ['--append'])).toBe(1)
-      const { url } = await system.call(showConnectionString, { name: 'notes' })
-      const [found] = await atAddress(url, (sql) =>
-        sql.unsafe(`select count(*)::int as rows, count(distinct id)::int as ids, count(embedding)::int as vectors,
-        min(length(text))::int as shortest from notes`),
-      )
-      const all = ROWS + 200
-      expect(found).toEqual({ rows: all, ids: all, vectors: all, shortest: TEXT.length + 1 })
-      const kept = (tables: readonly string[]) => tables.filter((name) => !KEPT.test(name))
-      await expect
-        .poll(async () => kept(await tablesIn(system)), { timeout: 60_000 })
-        .toEqual(['public.notes'])
-    } finally {
-      await leave(system.call)
-    }
+    onTestFinished(() => leave(system))
+    // All of them were one load. Several parts of an upload, and several of reading.
+    expect(await loadKilled(system, await writeCsv(rowsFrom(0, ROWS)), KILLS)).toBe(1)
+    const more = await writeCsv(rowsFrom(ROWS, 200))
+    expect(await loadKilled(system, more, KILLS_OF_APPENDING, ['--append'])).toBe(1)
+    const { url } = await system.call(showConnectionString, { name: 'notes' })
+    const [found] = await atAddress(url, (sql) =>
+      sql.unsafe(`select count(*)::int as rows, count(distinct id)::int as ids, count(embedding)::int as vectors,
+      min(length(text))::int as shortest from notes`),
+    )
+    const all = ROWS + 200
+    expect(found).toEqual({ rows: all, ids: all, vectors: all, shortest: TEXT.length + 1 })
+    const kept = (tables: readonly string[]) => tables.filter((name) => !KEPT.test(name))
+    await expect
+      .poll(async () => kept(await tablesIn(system)), { timeout: UNTIL_MS })
+      .toEqual(['public.notes'])
   },
-  PATIENCE_MS,
 )
 
 /** What a load has replaced, until it can no longer be undone. */
@@ -218,65 +222,62 @@ async function lookAt({ call }: Running): Promise<Look> {
   }
 }
 
-test.each(PLACES)(
+test.for(PLACES)(
   'killed again and again, a table is changed, replaced and undone whole, and seen as one version or the other (%#)',
-  async (place) => {
+  AT_ONCE,
+  async (place, { onTestFinished }) => {
     const system = await begin(place)
+    onTestFinished(() => leave(system))
     const seen: string[] = []
-    try {
-      await loadKilled(system, await writeCsv(rowsFrom(0, 400)), [])
-      const versions = [await lookAt(system)]
-      const rename = (rows: readonly string[]) =>
-        rows.map((row, at) => (at % 10 === 0 ? row.replace('words ', 'other ') : row))
-      const changes: [string[], string[]][] = [
-        [rename(rowsFrom(100, 400)), ['--upsert', '--delete-missing']],
-        [rename(rename(rowsFrom(200, 300))), ['--replace']],
-      ]
-      for (const [rows, more] of changes) {
-        const before = versions.at(-1)!
-        const over = new AbortController()
-        const looking = (async () => {
-          while (!over.signal.aborted) {
-            const look = await lookAt(system).catch(() => undefined)
-            if (look) seen.push(JSON.stringify(look))
-            await sleep(50)
-          }
-        })()
-        try {
-          expect(await loadKilled(system, await writeCsv(rows), KILLS_OF_CHANGES, more)).toBe(1)
-        } finally {
-          over.abort()
-          await looking
+    await loadKilled(system, await writeCsv(rowsFrom(0, 400)), [])
+    const versions = [await lookAt(system)]
+    const rename = (rows: readonly string[]) =>
+      rows.map((row, at) => (at % 10 === 0 ? row.replace('words ', 'other ') : row))
+    const changes: [string[], string[]][] = [
+      [rename(rowsFrom(100, 400)), ['--upsert', '--delete-missing']],
+      [rename(rename(rowsFrom(200, 300))), ['--replace']],
+    ]
+    for (const [rows, more] of changes) {
+      const before = versions.at(-1)!
+      const over = new AbortController()
+      const looking = (async () => {
+        while (!over.signal.aborted) {
+          const look = await lookAt(system).catch(() => undefined)
+          if (look) seen.push(JSON.stringify(look))
+          await sleep(50)
         }
-        const after = await lookAt(system)
-        expect(after).toMatchObject({ rows: rows.length, vectors: rows.length })
-        expect(after.digest).not.toBe(before.digest)
-        const long = rows.filter((row) => row.length > 4_000).length
-        expect(after.passages.split(' ')[0]).toBe(String(long))
-        expect(after.passages).not.toBe(before.passages)
-        versions.push(after)
-        const known = new Set(versions.map((one) => JSON.stringify(one)))
-        expect(seen.filter((look) => !known.has(look))).toEqual([])
-        // Undone while the server is killed, and done again: whoever has no answer asks again.
-        const { id: load_id } = (await system.newest())!
-        for (const [undone, expected] of [
-          [true, before],
-          [false, after],
-        ] as const) {
-          const asked = system.call(undoLoad, { load_id, undone }).catch(() => undefined)
-          await sleep(Math.random() * 200)
-          await system.kill()
-          await asked
-          expect(known).toContain(JSON.stringify(await lookAt(system)))
-          await system.call(undoLoad, { load_id, undone })
-          expect(await lookAt(system)).toEqual(expected)
-        }
+      })()
+      try {
+        expect(await loadKilled(system, await writeCsv(rows), KILLS_OF_CHANGES, more)).toBe(1)
+      } finally {
+        over.abort()
+        await looking
       }
-    } finally {
-      await leave(system.call)
+      const after = await lookAt(system)
+      expect(after).toMatchObject({ rows: rows.length, vectors: rows.length })
+      expect(after.digest).not.toBe(before.digest)
+      const long = rows.filter((row) => row.length > 4_000).length
+      expect(after.passages.split(' ')[0]).toBe(String(long))
+      expect(after.passages).not.toBe(before.passages)
+      versions.push(after)
+      const known = new Set(versions.map((one) => JSON.stringify(one)))
+      expect(seen.filter((look) => !known.has(look))).toEqual([])
+      // Undone while the server is killed, and done again: whoever has no answer asks again.
+      const { id: load_id } = (await system.newest())!
+      for (const [undone, expected] of [
+        [true, before],
+        [false, after],
+      ] as const) {
+        const asked = system.call(undoLoad, { load_id, undone }).catch(() => undefined)
+        await sleep(Math.random() * 200)
+        await system.kill()
+        await asked
+        expect(known).toContain(JSON.stringify(await lookAt(system)))
+        await system.call(undoLoad, { load_id, undone })
+        expect(await lookAt(system)).toEqual(expected)
+      }
     }
   },
-  PATIENCE_MS,
 )
 
 /** What somebody else holds while the server is killed: its statement waits in the database, and outlives it. */
@@ -286,50 +287,47 @@ const LOCKS: readonly [LoadPhase, (loadId: string) => string, readonly string[]]
   ['finishing', () => `lock table public.notes in share mode`, ['--append']],
 ]
 
-test.skipIf(!SERVER).each(LOCKS)(
+test.skipIf(!SERVER).for(LOCKS)(
   'a statement of %s that outlives its server is not done twice (%#)',
-  async (phase, lock, more) => {
+  AT_ONCE,
+  async ([phase, lock, more], { onTestFinished }) => {
     const system = await begin(SERVER!)
-    try {
-      if (more.length > 0) await loadKilled(system, await writeCsv(rowsFrom(5_000, 10)), [])
-      const { url } = await system.call(showConnectionString, { name: 'notes' })
-      const somebody = postgres(url, { max: 1, onnotice() {} })
-      const known = (await system.newest())?.id
-      const client = startClient(system.server(), system.token, await writeCsv(rowsFrom(0, 1_500)), more)
-      let id = ''
-      const isOver = Promise.withResolvers<void>()
-      await until(client, async () => {
-        const load = await system.newest()
-        id = load && load.id !== known && load.phase === 'embedding' ? load.id : ''
-        return id !== ''
-      })
-      const held = somebody.begin(async (tx) => {
-        await tx.unsafe(lock(id))
-        await isOver.promise
-      })
-      const waiting = async () => {
-        const [found] = await atAddress(url, (sql) =>
-          sql.unsafe(`select count(*)::int as n from pg_stat_activity where application_name = 'svc load'
-            and datname = current_database() and wait_event_type = 'Lock'`),
-        )
-        return Number(found!['n'])
-      }
-      await until(client, async () => (await waiting()) > 0 && (await system.newest())?.phase === phase)
-      await kill(client)
-      await system.kill()
-      // It waits no longer than ten seconds; then the next one of the same does.
-      await until(client, async () => (await waiting()) > 0)
-      isOver.resolve()
-      await held
-      await somebody.end({ timeout: 5 })
-      await until(client, async () => (await system.newest())?.state === 'succeeded')
-      const rows = await atAddress(url, (sql) => sql.unsafe('select id from notes'))
-      expect(rows).toHaveLength(more.length > 0 ? 1_510 : 1_500)
-    } finally {
-      await leave(system.call)
+    onTestFinished(() => leave(system))
+    if (more.length > 0) await loadKilled(system, await writeCsv(rowsFrom(5_000, 10)), [])
+    const { url } = await system.call(showConnectionString, { name: 'notes' })
+    const somebody = postgres(url, { max: 1, onnotice() {} })
+    const known = (await system.newest())?.id
+    const client = startLoad(system, await writeCsv(rowsFrom(0, 1_500)), more)
+    let id = ''
+    const isOver = Promise.withResolvers<void>()
+    await until(client, async () => {
+      const load = await system.newest()
+      id = load && load.id !== known && load.phase === 'embedding' ? load.id : ''
+      return id !== ''
+    })
+    const held = somebody.begin(async (tx) => {
+      await tx.unsafe(lock(id))
+      await isOver.promise
+    })
+    const waiting = async () => {
+      const [found] = await atAddress(url, (sql) =>
+        sql.unsafe(`select count(*)::int as n from pg_stat_activity where application_name = 'svc load'
+          and datname = current_database() and wait_event_type = 'Lock'`),
+      )
+      return Number(found!['n'])
     }
+    await until(client, async () => (await waiting()) > 0 && (await system.newest())?.phase === phase)
+    await kill(client)
+    await system.kill()
+    // It waits no longer than ten seconds; then the next one of the same does.
+    await until(client, async () => (await waiting()) > 0)
+    isOver.resolve()
+    await held
+    await somebody.end({ timeout: 5 })
+    await until(client, async () => (await system.newest())?.state === 'succeeded')
+    const rows = await atAddress(url, (sql) => sql.unsafe('select id from notes'))
+    expect(rows).toHaveLength(more.length > 0 ? 1_510 : 1_500)
   },
-  PATIENCE_MS,
 )
 
 /** What is staged, and what is in its place. */
@@ -342,61 +340,7 @@ async function tablesIn({ call }: Running): Promise<string[]> {
   return rows.map(({ name }) => String(name))
 }
 
-type RunningClient = {
-  readonly process: ChildProcess
-  readonly exited: Promise<number | null>
-  words: string
-}
+const LOAD = ['--id', 'id', '--title', 'title', '--embed', 'text', '--model', 'slow']
 
-function startClient(
-  server: ServerProcess,
-  token: string,
-  file: string,
-  more: readonly string[],
-): RunningClient {
-  const args = [
-    'db',
-    'load',
-    'notes',
-    file,
-    '--id',
-    'id',
-    '--title',
-    'title',
-    '--embed',
-    'text',
-    '--model',
-    'slow',
-    ...more,
-  ]
-  const child = spawn(process.execPath, [CLIENT, ...args], {
-    env: { PATH: process.env['PATH'] ?? '', SVC_API_URL: server.origin, SVC_API_KEY: token },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const running: RunningClient = {
-    process: child,
-    words: '',
-    exited: new Promise((resolve) => child.once('exit', (code) => resolve(code))),
-  }
-  const hear = (text: string) => void (running.words += text)
-  child.stdout.setEncoding('utf8').on('data', hear)
-  child.stderr.setEncoding('utf8').on('data', hear)
-  return running
-}
-
-async function kill({ process: child, exited }: RunningClient): Promise<void> {
-  if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
-  await exited
-}
-
-async function until(
-  client: RunningClient,
-  isSo: () => Promise<boolean>,
-  patienceMs = 180_000,
-): Promise<void> {
-  const end = performance.now() + patienceMs
-  while (!(await isSo().catch(() => false))) {
-    if (performance.now() > end) throw new Error(`it did not come to that: ${client.words}`)
-    await sleep(20)
-  }
-}
+const startLoad = (system: Running, file: string, more: readonly string[]): ClientProcess =>
+  startClient(system.server(), system.token, ['db', 'load', 'notes', file, ...LOAD, ...more])

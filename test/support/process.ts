@@ -17,7 +17,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const LAUNCHER = join(ROOT, 'bin', 'server')
 
 /** A first start makes two embedded databases and the sample: seconds, or minutes where others use the machine as well. */
-const READY_MS = 150_000
+const READY_MS = 240_000
 
 /** Of a test beside whole processes, which have no other. */
 export const realClock = (): Date => new Date()
@@ -39,7 +39,8 @@ export type ServerProcess = {
   readonly logLines: () => LogLine[]
   readonly exited: Promise<Exit>
   readonly fetch: (path: string, init?: RequestInit) => Promise<Response>
-  readonly as: (who?: CallOptions) => Call
+  /** Left out, `timeoutMs` is that of a process which calls another one. */
+  readonly as: (who?: CallOptions, timeoutMs?: number) => Call
   /** Keys pressed at its terminal, if it has one. */
   readonly press: (keys: string) => void
   readonly kill: (signal: NodeJS.Signals) => void
@@ -154,7 +155,6 @@ function startChild([program, ...args]: readonly string[], cwd: string, env: Env
 
 function describe(child: Child, port: number, metricsPort: number, dataFolder: string): ServerProcess {
   const origin = `http://localhost:${port}`
-  const service = overNetwork(new URL(origin))
   return {
     pid: child.process.pid!,
     port,
@@ -168,7 +168,8 @@ function describe(child: Child, port: number, metricsPort: number, dataFolder: s
     press: (keys) => void child.process.stdin?.write(keys),
     kill: (signal) => void child.process.kill(signal),
     fetch: (path, init) => fetch(new URL(path, origin), { redirect: 'manual', ...init }),
-    as: (who) => httpClient(service, who),
+    as: (who, timeoutMs) =>
+      httpClient(overNetwork(new URL(origin), timeoutMs === undefined ? {} : { timeoutMs }), who),
     async stop(signal = 'SIGTERM') {
       const began = performance.now()
       child.process.kill(signal)
