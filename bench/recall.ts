@@ -16,7 +16,7 @@ type Filter = { readonly column: 'part' | 'region'; readonly percent: number }
 /** By chance, and (the hard case) one that seldom leaves anything near the question. */
 const FILTERS: readonly (Filter | undefined)[] = [
   undefined,
-  ...[25, 10, 1].flatMap((percent) =>
+  ...[50, 25, 10, 1].flatMap((percent) =>
     (['part', 'region'] as const).map((column): Filter => ({ column, percent })),
   ),
 ]
