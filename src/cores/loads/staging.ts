@@ -173,7 +173,8 @@ export function contentFrom(
   loadId: string,
   offset: number,
 ): (bytes: number) => Promise<Buffer> {
-  let [at, held] = [offset, Buffer.alloc(0)]
+  let at = offset
+  let held: Buffer = Buffer.alloc(0)
   return async (bytes) => {
     const parts = [held]
     for (let length = held.length; length < bytes;) {
