@@ -93,7 +93,7 @@ export const SLOW_WALKS = matching(
   ...walks('delivery-workbench', 'eval-changes'),
   ...walks('email-integrations', 'failing-sources', 'identity-provider', 'load-races', 'loads'),
   ...walks(
-    'loaded-source',
+    'loaded-formats',
     'machine-agent-endings',
     'maintenance-clients',
     'maintenance-races',
