@@ -53,6 +53,7 @@ export const WORK: Says = {
     /^ {2}who sees half of the rows +\S+ ms, \S+x \(target 1\.3x:/m,
     /^ {2}who sees one row in a hundred +\S+ ms, \S+x \(target 1\.3x:/m,
   ],
+  documents: [/^ {2}\d+ files, nothing changed +\S+ s of CPU/m, /^ {2}highest memory, client +.*\S+x/m],
   replicas: [/^ {2}tool calls[^]*?four against one +\S+x/m, /^ {2}deliveries[^]*?four against one +\S+x/m],
 }
 
