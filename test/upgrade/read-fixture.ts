@@ -87,6 +87,8 @@ export async function loadRows({ header, body }: Fixture, { sql }: Connection): 
         [`"${name}"`],
       )
       const list = columns.map((column) => column.name).join(', ')
+      // Migrations have written some of them.
+      await tx.query(`delete from "${name}"`)
       await tx.query(
         `insert into "${name}" (${list}) overriding system value
          select ${list} from jsonb_populate_recordset(null::"${name}", $1::text::jsonb)`,
