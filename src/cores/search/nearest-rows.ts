@@ -120,15 +120,16 @@ export const textColumns = (entry: SearchEntry): string =>
 
 /**
  * `+ 0` keeps the vector index out, and leaves the indexes on filtered columns in; as a column of its own it is computed once
- * for each row. Ties go by the id's text, which is made of the last ones only: for each row it would take a fifth of the time.
+ * for each row. Ties go by the id's text.
  */
 export const exactStatement = (search: VectorSearch, conditions: readonly Condition[]): string => {
   const { distance, join } = nearestOfRow(search, conditions)
   return (
     `select ${textColumns(search.entry)}, distance from (select ${rawColumns(search.entry)}, ` +
     `(${distance}) + 0 as distance from ${quoteTable(search.entry.table)}${join} ` +
-    `where ${whereOf(search, conditions)} order by distance fetch first ${search.limit} rows with ties) found ` +
-    `order by distance, c0::text collate "C" limit ${search.limit}`
+    `where ${whereOf(search, conditions)} order by distance, ` +
+    `${quoteIdentifier(parseColumnList(search.entry.content_columns)[0]!)}::text collate "C" limit ${search.limit}) found ` +
+    `order by distance, c0::text collate "C"`
   )
 }
 
