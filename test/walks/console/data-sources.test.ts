@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { dataSourceHealth, dataSources } from '../../../db/schema.ts'
 import { and, eq } from '../../../db/drizzle.ts'
 import { SearchConfiguration, showDataSource } from '../../../src/contracts/data-sources.ts'
-import { BUILT_IN_MODEL } from '../../../src/contracts/embedding-settings.ts'
 import { openConsole, type Console } from '../../support/console.ts'
 import {
   configurationOf,
@@ -13,7 +12,6 @@ import {
   managedDatabases,
   startWithDatabases,
   type SystemWithDatabases,
-  toyModels,
 } from '../../support/data-sources.ts'
 import { makeMember, makeOrganization, unique, type Org } from '../../support/make.ts'
 import { insertEval } from '../../support/evals.ts'
@@ -39,20 +37,7 @@ let system: SystemWithDatabases
 let org: Org
 let [owner, admin, developer, viewer]: Console[] = []
 beforeAll(async () => {
-  const toys = toyModels()
-  system = await startWithDatabases(
-    { ...PAGES },
-    {
-      models: {
-        ...toys,
-        // The model that a file is loaded with, without its seconds.
-        embed: async (owner, model, question) =>
-          model === BUILT_IN_MODEL.name
-            ? Array.from({ length: BUILT_IN_MODEL.dimensions }, (_, at) => (at === 0 ? 1 : 0))
-            : toys.embed(owner, model, question),
-      },
-    },
-  )
+  system = await startWithDatabases({ ...PAGES })
   org = await makeOrganization(system)
   const member = async (role: 'admin' | 'developer' | 'viewer') =>
     openConsole(system, await makeMember(system, org, role))
