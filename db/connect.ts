@@ -211,7 +211,9 @@ const sessionOptions = (statementTimeoutMs: number) => ({
   application_name: 'svc',
   // Options and not parameters of their own, and they come last: PgBouncer takes no other parameters than `options`, and
   // from 1.20 on no options that end in spaces. A statement that the server compiles first takes longer for that than to run.
-  options: `${SAFE_OPTIONS.connection.options}-c jit=off -c statement_timeout=${statementTimeoutMs}`,
+  // And what is found by its key is read by its key also while a table is small: a plan that reads all of it is kept for a
+  // while after it has grown.
+  options: `${SAFE_OPTIONS.connection.options}-c jit=off -c random_page_cost=1.1 -c statement_timeout=${statementTimeoutMs}`,
 })
 
 function openListenSession(url: string, onNotify: (channel: string, payload: string) => void): ListenSession {
