@@ -5,7 +5,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { notify } from '../../db/listen.ts'
-import { CLAIM } from '../contracts/limits.ts'
 import {
   createSender,
   expireLeases,
@@ -57,10 +56,10 @@ export function startNotifications(
       due: () => nextDue(deps, 'message'),
       async turn() {
         if (!sender.hasCapacity()) return null
-        const { claimed, due } = await sender.claim()
+        const { claimed, hasMore } = await sender.claim()
         if (claimed.length > 0) loops.wake(SEND)
-        // A full claim: there are more, also where all of these had to be postponed.
-        return claimed.length > 0 || due >= CLAIM.rows ? 'again' : null
+        // Also where all of these had to be postponed.
+        return claimed.length > 0 || hasMore ? 'again' : null
       },
     },
     // Two, taking turns: while the outcomes of one half are written, the other half is in flight.

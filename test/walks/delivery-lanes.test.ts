@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { and, eq, like } from '../../db/drizzle.ts'
 import { deliveries, events, integrations, messageTargets } from '../../db/schema.ts'
-import { CLAIM, FAN_OUT_EVENTS } from '../../src/contracts/limits.ts'
+import { FAN_OUT_EVENTS } from '../../src/contracts/limits.ts'
 import {
   createSender,
   expireLeases,
@@ -79,7 +79,7 @@ function hangs(which: (url: string) => boolean) {
 
 /** Claims and starts what there is; what answers at once is written too. */
 async function runOnce(sender: ReturnType<typeof worker>) {
-  while ((await sender.claim()).due >= CLAIM.rows);
+  while ((await sender.claim()).hasMore);
   await sender.flush()
   for (let n = 0; n < 5; n++) {
     await turn()
@@ -106,6 +106,24 @@ describe('lanes', () => {
     }
     expect(new Set(harness.received(url).map(({ id }) => id)).size).toBe(9)
     expect([sentTo(url), (await targetOf(org, integrationId)).inFlight]).toEqual([9, 0])
+  })
+
+  test('what waits for a target that hangs is not looked at for two seconds', async () => {
+    const { url } = await hook(org)
+    await record(org, 2)
+    await fanOut()
+    hangs(() => true)
+    const sender = worker()
+    await runOnce(sender)
+    expect(sentTo(url)).toBe(2)
+    await record(org, 2)
+    await fanOut()
+    harness.clock.advance(1)
+    const now = harness.clock.now().getTime()
+    await runOnce(sender)
+    const waiting = (await harness.messagesOf(org)).filter(({ state }) => state === 'pending')
+    expect(waiting.map(({ nextAt }) => nextAt.getTime() - now >= 2_000)).toEqual([true, true])
+    await sender.release()
   })
 
   test('what was claimed before others were on their way is given back, and goes when they have arrived', async () => {

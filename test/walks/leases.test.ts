@@ -767,9 +767,28 @@ test('of an organization of which no more is wanted nothing takes the place of o
     hasRoom: true,
     take: ({ orgId }: { orgId: string }) => (orgId === CROWDED ? ('later' as const) : ('go' as const)),
     takeProbe: () => 'wait' as const,
+    hangs: () => false,
   })
   const { claimed } = await claimMessages(storage(), { worker: 'worker', leaseSeconds: SECONDS, room })
   expect(claimed.map(({ orgId }) => orgId)).toEqual(Array.from({ length: CLAIM.rows }, () => ORG))
+})
+
+// What waits for a target that hangs is postponed, and what could go is behind it.
+test('a claim that takes only the share of an organization says that there is more', async () => {
+  const room = () => ({
+    full: [],
+    hasRoom: true,
+    take: () => 'hangs' as const,
+    takeProbe: () => 'wait' as const,
+    hangs: () => true,
+  })
+  const claim = () => claimMessages(storage(), { worker: 'worker', leaseSeconds: SECONDS, room })
+  await message.make(CROWDED, CLAIM.rows + 1)
+  await message.make(ORG, 1)
+  const share = CLAIM.rows / ORGS.length
+  expect(await claim()).toEqual({ claimed: [], due: share + 1, hasMore: true })
+  expect(await claim()).toEqual({ claimed: [], due: share + 1, hasMore: false })
+  expect(await claim()).toEqual({ claimed: [], due: 0, hasMore: false })
 })
 
 // A worker that thaws writes what another one ends for it at the same moment, and neither knows the other's order.

@@ -36,6 +36,8 @@ export type ClaimCapacity = {
   /** Organizations with a channel, and channels, of which it wants none now. */
   readonly full: readonly string[]
   readonly hasRoom: boolean
+  /** Whether what it waits for has not answered for a while. */
+  hangs(message: Wanted): boolean
   /** `later`: there is no room yet. */
   take(message: Wanted): Taken | 'later'
   /** The same of a target that does not answer: one of its messages is held at a time. */
@@ -58,6 +60,8 @@ export type Claim = {
   readonly claimed: readonly ClaimedMessage[]
   /** How many were due and wanted: those that could not go yet were postponed. */
   readonly due: number
+  /** Whether more are due than one claim takes. */
+  readonly hasMore: boolean
 }
 
 /** Of the worker that has claimed it, and then of the one that has begun an attempt. */
@@ -70,12 +74,17 @@ export const messageLease = leased(messages, {
 export async function claimMessages({ db, clock }: Storage, claimer: Claimer): Promise<Claim> {
   const now = clock()
   const room = claimer.room?.()
-  const due = sharePosts(await chooseMessages(db, now, room), room)
-  if (due.length === 0) return { claimed: [], due: 0 }
+  const chosen = await chooseMessages(db, now, room)
+  const due = sharePosts(chosen, room)
+  if (due.length === 0) return { claimed: [], due: 0, hasMore: false }
   const claimed = await db.execute<ClaimedMessage>(claimStatement(due, now, claimer))
   // Numbers of POSTs begin anew with each claim.
   const claim = randomUUID()
-  return { claimed: claimed.map((one) => ({ ...one, post: `${claim} ${one.post}` })), due: due.length }
+  return {
+    claimed: claimed.map((one) => ({ ...one, post: `${claim} ${one.post}` })),
+    due: due.length,
+    hasMore: chosen.some(({ has_more }) => has_more),
+  }
 }
 
 type DueMessage = {
@@ -89,6 +98,7 @@ type DueMessage = {
   readonly is_open: boolean
   /** Until when its target takes nothing: it is held, probed, or has enough on its way. */
   readonly blocked_until: string | null
+  readonly has_more: boolean
 }
 type DueInPost = {
   readonly org_id: string
@@ -120,7 +130,9 @@ function sharePosts(due: readonly DueMessage[], room: ClaimCapacity | undefined)
     const lane = `${org_id} ${target}`
     const wanted = { orgId: org_id, channel, target, health }
     const row = { org_id, id, is_probe: false, blocked_until, wait_ms: null }
-    if (blocked_until !== null) return { ...row, post: posts++ }
+    if (blocked_until !== null) {
+      return { ...row, post: posts++, wait_ms: room?.hangs(wanted) ? WAIT_MS.hangs : null }
+    }
     if (is_open) {
       const probe = probes.get(lane) ?? {
         post: posts++,
@@ -186,7 +198,8 @@ async function chooseMessages(db: Handle, now: Date, room?: ClaimCapacity): Prom
         (case when t.unanswered >= ${UNANSWERED_MAX} then t.probe_at end),
         (case when t.unanswered >= ${UNANSWERED_MAX} and t.in_flight > 0 then ${at} + ${PROBE_WAIT} end),
         (case when t.in_flight >= ${PER_TARGET} then ${at} + ${SHORT_WAIT} end)
-      ) blocked(until) where until > ${at}) as blocked_until
+      ) blocked(until) where until > ${at}) as blocked_until,
+      (select count(*) from oldest) > ${sql.raw(String(CLAIM.rows))} as has_more
     from chosen due left join lateral (
       select * from message_targets where org_id = due.org_id and target = due.target limit 1
     ) t on true`)
@@ -226,14 +239,14 @@ function claimStatement(due: readonly DueInPost[], now: Date, { worker, leaseSec
         case when is_probe then 0 else rank() over (partition by due.post, l.ordering_key order by l.seq) - 1 end as older_in_post
       from json_to_recordset(${JSON.stringify(due)}::text::json) as due(
         org_id text, id text, post int, is_probe boolean, blocked_until timestamptz, wait_ms int)
-      -- One by one by the key: the planner would read the whole table for a hundred of its rows.
+      -- One by one, and by the key alone: the planner would read the whole table for a hundred of its rows; or, by the index of
+      -- what is due, all that was due before.
       cross join lateral (
-        select m.org_id, m.id, m.channel, m.target, m.ordering_key, m.seq, m.next_at,
+        select m.org_id, m.id, m.channel, m.target, m.ordering_key, m.seq, m.next_at, m.state,
           coalesce(m.slot_at > ${at} - ${SLOT_KEPT}, false) as has_slot
-        from messages m
-        where m.org_id = due.org_id and m.id = due.id and m.state in ('open', 'pending') and m.next_at <= ${at}
-        limit 1 for update skip locked
+        from messages m where m.org_id = due.org_id and m.id = due.id limit 1 for update skip locked
       ) l
+      where l.state in ('open', 'pending') and l.next_at <= ${at}
     ), in_order as materialized (
       select l.*, w.wait_until, w.wait_until is null as is_free
       from locked l cross join lateral (

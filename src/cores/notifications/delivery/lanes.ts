@@ -123,6 +123,7 @@ export function capacityToClaim({ ready, inFlight }: Held, inFlightMax: number, 
   return {
     full: [...full],
     hasRoom: waiting < CLAIM.rows,
+    hangs,
     take(message) {
       const isSlow = message.health === 'slow'
       const lanes = isSlow ? slowOf(message) : claimLanesOf(message)
