@@ -18,4 +18,9 @@ export const keptLocally = (value: SQL): SQL => sql`case when ${locally} then ${
 /** The first statement of a transaction. */
 export const COMMIT_LOCALLY = `select ${SETTING}`
 
+/** Where it would wait for a standby, it does not, and this is not null: whoever commits waits afterwards (`CONFIRM`). */
+export const CONFIRMED_LATER = `case when current_setting('synchronous_standby_names') <> ''
+  and current_setting('synchronous_commit') not in ('local', 'off')
+  then set_config('synchronous_commit', 'local', true) end`
+
 export const isLocal = (text: string): boolean => text.includes(SETTING)

@@ -5,6 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { SQL } from 'drizzle-orm'
+import { CONFIRMED_LATER } from './commit-locally.ts'
 import { is, PgTransaction, sql } from './drizzle.ts'
 
 const CHANNEL = 'svc_work'
@@ -30,20 +31,31 @@ export type Topic = (typeof TOPICS)[number]
 type Executes = { execute(query: SQL): PromiseLike<unknown> }
 
 const toldIn = new WeakMap<object, Set<string>>()
+const confirmedLater = new WeakSet<object>()
 
 /** `key`: what it concerns, for those that wait for nothing else. Equal ones of a transaction are one. */
-export async function notify(handle: Executes, topic: Topic, key = ''): Promise<void> {
-  const payload = `${topic} ${key}`
-  if (is(handle, PgTransaction)) {
-    const told = toldIn.get(handle) ?? new Set<string>()
-    if (told.has(payload)) return
-    toldIn.set(handle, told.add(payload))
-  }
-  await handle.execute(sql`select pg_notify(${CHANNEL}, ${payload})`)
+export const notify = (handle: Executes, topic: Topic, key = ''): Promise<void> =>
+  notifyEach(handle, topic, [key])
+
+/** The same of many at once. */
+export async function notifyEach(handle: Executes, topic: Topic, keys: Iterable<string>): Promise<void> {
+  const isTransaction = is(handle, PgTransaction)
+  const told = (isTransaction && toldIn.get(handle)) || new Set<string>()
+  const payloads = [...new Set([...keys].map((key) => `${topic} ${key}`))].filter((one) => !told.has(one))
+  if (payloads.length === 0) return
+  if (isTransaction) toldIn.set(handle, new Set([...told, ...payloads]))
+  // A commit that notifies holds a lock of the whole server until it is over: were it to wait for a standby, so would
+  // everybody who notifies.
+  const rows = (await handle.execute(sql`
+    select pg_notify(${CHANNEL}, payload)::text, ${sql.raw(CONFIRMED_LATER)} is not null as "isConfirmedLater"
+    from json_array_elements_text(${JSON.stringify(payloads)}::text::json) as payload`)) as {
+    isConfirmedLater: boolean
+  }[]
+  if (isTransaction && rows[0]?.isConfirmedLater) confirmedLater.add(handle)
 }
 
-/** The same within a statement that does more; the key is one of its expressions. */
-export const notifying = (topic: Topic, key: SQL): SQL => sql`pg_notify(${CHANNEL}, ${`${topic} `} || ${key})`
+/** Whether the transaction is durable only when the standby has confirmed it after its commit. */
+export const isConfirmedLater = (tx: object): boolean => confirmedLater.has(tx)
 
 export type Listening = 'listening' | 'polling'
 

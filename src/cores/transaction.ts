@@ -4,6 +4,7 @@ import { confirmationOf, type Database, type Handle, type Transaction } from '..
 import { currentCall } from '../../db/current-call.ts'
 import { OutcomeUnknown } from '../../db/database-away.ts'
 import { is, PgTransaction, sql } from '../../db/drizzle.ts'
+import { isConfirmedLater } from '../../db/listen.ts'
 import { endingKeepersOf, endingsIn, type Ending, type TakeBack } from './record-ending.ts'
 
 /** serialization_failure and deadlock_detected: nothing was done, so the same work can run again. */
@@ -21,13 +22,14 @@ async function runOnce<T>(db: Handle, work: (tx: Transaction) => Promise<T>): Pr
   const isLocal = confirm !== undefined && currentCall()?.durability === 'local'
   let ended: readonly Ending[] = []
   let kept: readonly Promise<TakeBack>[] = []
-  let [isWorkDone, isCommitted, isOver] = [false, false, false]
+  let [isWorkDone, isCommitted, isOver, isToConfirm] = [false, false, false, false]
   try {
     const result = await db.transaction(async (tx) => {
       const [, worked] = await Promise.all([isLocal && tx.execute(sql.raw(COMMIT_LOCALLY)), work(tx)])
       // Its connection was lost meanwhile, and whoever waited has been told.
       if (isOver) return worked
       ended = endingsIn(tx)
+      isToConfirm = ended.length > 0 || (!isLocal && isConfirmedLater(tx))
       if (ended.length === 0) return worked
       kept = endingKeepersOf(db).flatMap((keeper) => keeper.committing?.(ended) ?? [])
       await Promise.all(kept)
@@ -37,18 +39,21 @@ async function runOnce<T>(db: Handle, work: (tx: Transaction) => Promise<T>): Pr
       return worked
     })
     isCommitted = true
-    if (ended.length > 0) await confirm?.()
+    if (isToConfirm) await confirm?.()
     return result
   } catch (error) {
     isOver = true
-    if (ended.length === 0) throw error
+    if (ended.length === 0) throw isCommitted ? unknownOf(error) : error
     let isUnknown = isCommitted || codeOf(error) === 'OUTCOME_UNKNOWN'
     if (!isUnknown && (!isWorkDone || isRefusal(error))) isUnknown = !(await takeBack(kept))
     if (!isUnknown) throw error
     for (const keeper of endingKeepersOf(db)) keeper.unknown?.(ended, isCommitted)
-    throw codeOf(error) === 'OUTCOME_UNKNOWN' ? error : new OutcomeUnknown(error)
+    throw unknownOf(error)
   }
 }
+
+const unknownOf = (error: unknown): unknown =>
+  codeOf(error) === 'OUTCOME_UNKNOWN' ? error : new OutcomeUnknown(error)
 
 /** False: what is kept cannot be taken back, so it may be done later. */
 async function takeBack(kept: readonly Promise<TakeBack>[]): Promise<boolean> {

@@ -26,6 +26,8 @@ import { newWalker } from '../support/walker.ts'
 import { connect, confirmationOf, type Connection } from '../../db/connect.ts'
 import { COMMIT_LOCALLY, locally } from '../../db/commit-locally.ts'
 import { runCall } from '../../db/current-call.ts'
+import { notify } from '../../db/listen.ts'
+import { withTransaction } from '../../src/cores/transaction.ts'
 
 let primary: TestPostgres
 let standby: TestPostgres
@@ -80,6 +82,41 @@ test('while the standby hangs, questions and what commits locally go on, and cha
   await standby.resume()
   await Promise.all(changes)
   expect((await parts()).filter((part) => part === 'alone' || part === 'together')).toHaveLength(6)
+})
+
+test('while the standby hangs, a change that tells of work waits for it, and nobody else who tells of work does', async () => {
+  await standby.halt()
+  let isDone = false
+  const change = withTransaction(direct.db, async (tx) => {
+    await tx.execute(text`insert into story values ('told')`)
+    await notify(tx, 'events')
+  }).then(() => (isDone = true))
+  await expect.poll(parts).toContain('told')
+  await notify(direct.db, 'changes')
+  await runCall(async (call) => {
+    call.durability = 'local'
+    await withTransaction(direct.db, (tx) => notify(tx, 'messages'))
+  })
+  expect(isDone).toBe(false)
+  await standby.resume()
+  await change
+})
+
+test('a change whose connection is lost before the standby has it may be done, and says so', async () => {
+  const connection = await connect({ url: primary.url }, { poolSize: 2 })
+  onTestFinished(() => connection.close())
+  await standby.halt()
+  onTestFinished(() => standby.resume())
+  const change = withTransaction(connection.db, async (tx) => {
+    await tx.execute(text`insert into story values ('unconfirmed')`)
+    await notify(tx, 'events')
+  })
+  const told = change.catch((error: { code?: string }) => error.code)
+  const waiting = `select pid from pg_stat_activity where wait_event = 'SyncRep' and query like '%confirm%'`
+  await expect.poll(() => direct.sql.query(waiting)).toHaveLength(1)
+  await direct.sql.query(`select pg_terminate_backend(pid) from (${waiting}) waiting`)
+  expect(await told).toBe('OUTCOME_UNKNOWN')
+  expect(await parts()).toContain('unconfirmed')
 })
 
 test('a confirmation comes when the standby has what was committed', async () => {

@@ -1,8 +1,7 @@
 /** Tells open pages that a list has changed, in the transaction that changes it; of what it holds nothing is said. */
 import { outsideCalls } from '../../../db/current-call.ts'
 import type { Handle, Transaction } from '../../../db/connect.ts'
-import { sql } from '../../../db/drizzle.ts'
-import { notify, notifying } from '../../../db/listen.ts'
+import { notify, notifyEach } from '../../../db/listen.ts'
 import { CHANGING_LISTS, type ChangingList } from '../../contracts/changes.ts'
 
 /** `userId`: whose part of it. */
@@ -17,19 +16,17 @@ export const notifyChange = (
   changed: Changed,
 ): Promise<void> => notify(handle, 'changes', keyOf(list, changed))
 
-/** The same of many at once, each of them once. */
+/** The same of many at once. */
 export const notifyChanges = (
   handle: Handle | Transaction,
   list: ChangingList,
   changed: readonly Changed[],
-): Promise<void> => notifyAll(handle, new Set(changed.map((one) => keyOf(list, one))))
-
-async function notifyAll(handle: Handle | Transaction, keys: ReadonlySet<string>): Promise<void> {
-  if (keys.size === 0) return
-  await handle.execute(sql`
-    select ${notifying('changes', sql`key`)}
-    from json_array_elements_text(${JSON.stringify([...keys])}::text::json) as key`)
-}
+): Promise<void> =>
+  notifyEach(
+    handle,
+    'changes',
+    changed.map((one) => keyOf(list, one)),
+  )
 
 /** Between two notices of what changes with every call. */
 const SOON_MS = 2_000
@@ -48,7 +45,7 @@ export function notifyChangeSoon(db: Handle, list: ChangingList, changed: Change
   const tell = () => {
     waiting.delete(db)
     // A database that is away says so to whoever asks it.
-    void notifyAll(db, keys).catch(() => {})
+    void notifyEach(db, 'changes', keys).catch(() => {})
   }
   outsideCalls(() => setTimeout(tell, SOON_MS).unref())
 }

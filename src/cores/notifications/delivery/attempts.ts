@@ -4,7 +4,7 @@
  * not sent again by itself, so nothing can arrive twice.
  */
 import { sql } from '../../../../db/drizzle.ts'
-import { notify, notifying } from '../../../../db/listen.ts'
+import { notify, notifyEach } from '../../../../db/listen.ts'
 import { CHANNELS, type Channel } from '../../../contracts/channels.ts'
 import { NOT_REACHED, type DeliveryReason } from '../../../contracts/deliveries.ts'
 import { CIRCUIT, LANES } from '../../../contracts/limits.ts'
@@ -189,7 +189,7 @@ export async function finishAndStartAttempts(
   // An attempt that a lost tail has forgotten is begun again by another, with the same number.
   const isOfWorker = how.worker === null ? sql`true` : sql`m.worker = ${how.worker}`
   const rows = await db.execute<
-    StartedAttempt & { what: 'ended' | 'started' | 'told' | 'recovered'; target: string | null }
+    StartedAttempt & { what: 'ended' | 'started' | 'recovered'; target: string | null }
   >(sql`
     with done as materialized (
       select * from json_to_recordset(${JSON.stringify(results)}::text::json) as d(
@@ -307,11 +307,11 @@ export async function finishAndStartAttempts(
     union all
     select 'ended', "orgId", id, number, null, null from ended
     union all
-    select 'told', "orgId", ${notifying('attempts', sql`"orgId"`)}::text, 0, null, null
-    from (select distinct "orgId" from ended) organizations
-    union all
     select 'recovered', org_id, '', 0, null, target from lanes
     where unanswered_before >= ${UNANSWERED_MAX} and unanswered_now < ${UNANSWERED_MAX}`)
+  // Not in the statement, which may wait for a standby, and not waited for: who waits for an attempt looks by itself, too.
+  const concerned = rows.filter(({ what }) => what === 'ended').map(({ orgId }) => orgId)
+  void notifyEach(db, 'attempts', concerned).catch(() => {})
   const counted = new Set(rows.flatMap(({ what, orgId, id }) => (what === 'ended' ? [`${orgId} ${id}`] : [])))
   return {
     ended: results.filter(({ orgId, id }) => counted.has(`${orgId} ${id}`)),
