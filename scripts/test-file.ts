@@ -1,4 +1,4 @@
-/** `npm run test:file -- <path> […]`: runs test files in every project that has them; more arguments go to vitest. */
+/** `npm run test:file -- <path> […]`: runs test files in every project that has them, with every case; more arguments go to vitest. */
 import { spawnSync } from 'node:child_process'
 import { join, relative, resolve } from 'node:path'
 
@@ -25,6 +25,7 @@ function run(args: readonly string[], output: 'pipe' | 'inherit'): string {
   const { status, stdout } = spawnSync(process.execPath, [VITEST, ...args], {
     stdio: ['inherit', output, 'inherit'],
     encoding: 'utf8',
+    env: { ...process.env, EVERY_CASE: '1' },
   })
   process.exitCode = output === 'inherit' ? (status ?? 1) : 0
   return stdout ?? ''

@@ -1,10 +1,11 @@
 /** What `npm test` runs: units, the repository's own rules, and walks on a real Postgres server. */
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import type { TestProjectInlineConfiguration } from 'vitest/config'
 import { countOperations } from './count-operations.ts'
 import { findChromium } from './find-chromium.ts'
-import { matching } from './matching.ts'
+import { files, matching } from './matching.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -13,8 +14,8 @@ declare module 'vitest' {
     auth: 'self' | 'hosted'
     /** Walks reach Postgres through a PgBouncer in transaction mode. Left out: directly. */
     isPooled: boolean
-    /** Every look and every path through the pages; without it the two that show most. */
-    everyLook: boolean
+    /** Every case, look and path; without it those that show most, because `npm test` has four minutes. */
+    everyCase: boolean
   }
 }
 
@@ -41,7 +42,7 @@ export const SLOW_UNITS = matching(
   'src/sample/read-sample.test.ts',
 )
 
-const UNITS = matching(
+export const UNITS = matching(
   ...['src', 'mcp', 'oauth', 'db', 'bin', 'sdk'].map((folder) => `${folder}/**/*.test.ts`),
 )
 const repository = (name: string) => `test/repository/${name}.test.ts`
@@ -102,12 +103,24 @@ export const SLOW_WALKS = matching(
   ...walks('paging', 'process', 'revisions', 'run-endings', 'scopes', 'search-everywhere', 'source-health'),
   ...walks('source-tables', 'tenant-limits', 'workload-identity'),
 )
-export const onEngine = (engine: 'pglite' | 'postgres', files: Project): Project => ({
+export const onEngine = (
+  engine: 'pglite' | 'postgres',
+  files: Project,
+  { everyCase = true } = {},
+): Project => ({
   ...files,
   globalSetup: [GLOBAL_SETUP],
   setupFiles: ['test/support/check-statements.ts'],
-  provide: { engine },
+  provide: { engine, everyCase },
 })
+/** `npm run test:file` asks for all of them. */
+const CASES = { everyCase: process.env['EVERY_CASE'] === '1' }
+
+/** Of the files that have more cases than `npm test` runs: the long tests run them whole. */
+export const withMoreCases = (patterns: readonly string[]): string[] =>
+  files(patterns).filter((file) =>
+    readFileSync(new URL(`../${file}`, import.meta.url), 'utf8').includes(`inject('everyCase')`),
+  )
 
 /** As the program itself runs: by Node, with its types stripped, compiled once for all runs. Nothing here is mocked. */
 export const BY_NODE = {
@@ -128,7 +141,7 @@ const browser = project('browser', {
   // The rest of the folder takes minutes and is among the long tests.
   include: matching('test/browser/journey.test.ts'),
   globalSetup: [GLOBAL_SETUP],
-  provide: { engine: 'pglite', everyLook: false },
+  provide: { engine: 'pglite', ...CASES },
 })
 
 export default defineConfig({
@@ -152,15 +165,17 @@ export default defineConfig({
       project('unit', {
         include: [...UNITS, ...matching('test/repository/*.test.ts')],
         exclude: [...SLOW_UNITS, ...NEEDS_DATABASE, ...ABOUT_TEXTS],
+        provide: CASES,
       }),
       project('texts', onEngine('pglite', { include: [...ABOUT_TEXTS, ...NEEDS_DATABASE] })),
-      project('pglite', onEngine('pglite', { include: ON_EMBEDDED })),
+      project('pglite', onEngine('pglite', { include: ON_EMBEDDED }, CASES)),
       project(
         'postgres',
-        onEngine('postgres', {
-          include: [...WALKS, ...NEEDS_DATABASE],
-          exclude: [...SLOW_WALKS, ...WITHOUT_SERVER],
-        }),
+        onEngine(
+          'postgres',
+          { include: [...WALKS, ...NEEDS_DATABASE], exclude: [...SLOW_WALKS, ...WITHOUT_SERVER] },
+          CASES,
+        ),
       ),
       ...(hasChromium ? [browser] : []),
     ],

@@ -13,7 +13,9 @@ import {
   ON_EMBEDDED,
   onEngine,
   SLOW_WALKS,
+  UNITS,
   WALKS,
+  withMoreCases,
   WITHOUT_SERVER,
 } from './vitest.config.ts'
 
@@ -40,6 +42,7 @@ const ONE_BY_ONE = matching(
 const AT_ONCE = matching(
   ...['browser', 'cli', 'conformance', 'long'].map((folder) => `test/${folder}/*.test.ts`),
   ...SLOW_UNITS,
+  ...withMoreCases(UNITS),
 )
 /** Of two cores they leave some, with two workers, because much of it waits. */
 const WORKERS = 3
@@ -60,7 +63,7 @@ if (third !== undefined) console.log(`The ${third}. third of the long tests.`)
 const shared = {
   globalSetup: ['test/support/global-setup.ts'],
   // Two replicas over one database need a server: PGlite has a single connection.
-  provide: { engine: 'postgres' as const, auth: 'self' as const, everyLook: true },
+  provide: { engine: 'postgres' as const, auth: 'self' as const, everyCase: true },
   testTimeout: 5 * 60_000,
   hookTimeout: 2 * 60_000,
 }
@@ -81,7 +84,7 @@ const POOLED: TestProjectInlineConfiguration = {
       hookTimeout: 2 * 60_000,
       sequence: { groupOrder: 3 },
     }),
-    provide: { engine: 'postgres', isPooled: hasPgBouncer },
+    provide: { engine: 'postgres', isPooled: hasPgBouncer, everyCase: true },
   },
 }
 
@@ -93,7 +96,7 @@ const HOSTED: TestProjectInlineConfiguration = {
     include: ours(matching('test/walks/*.test.ts')),
     exclude: matching(...Object.keys(FILES)),
     setupFiles: ['test/support/check-statements.ts', 'test/support/hosted-walks.ts'],
-    provide: { engine: 'pglite', auth: 'hosted' },
+    provide: { engine: 'pglite', auth: 'hosted', everyCase: true },
     isolate: false,
     maxWorkers: WORKERS,
     sequence: { groupOrder: 2 },
@@ -122,7 +125,7 @@ export default defineConfig({
       {
         test: onEngine('postgres', {
           name: 'postgres',
-          include: ours(SLOW_WALKS),
+          include: ours([...SLOW_WALKS, ...withMoreCases(WALKS)]),
           exclude: WITHOUT_SERVER,
           isolate: false,
           maxWorkers: WORKERS,

@@ -91,7 +91,7 @@ describe.skipIf(findChromium() === undefined)('svc in a browser', { timeout: 120
     await context.close()
   })
 
-  test.runIf(inject('everyLook'))('whoever is removed meets it on the next click', async () => {
+  test.runIf(inject('everyCase'))('whoever is removed meets it on the next click', async () => {
     const member = await makeMember(system, org, 'developer')
     const { context, page } = await signIn(member)
     const owner = await signIn(org.owner)
@@ -106,7 +106,7 @@ describe.skipIf(findChromium() === undefined)('svc in a browser', { timeout: 120
     await Promise.all([context.close(), owner.context.close()])
   })
 
-  test.runIf(inject('everyLook'))('signing out ends the session here and at the sign-in page', async () => {
+  test.runIf(inject('everyCase'))('signing out ends the session here and at the sign-in page', async () => {
     const { context, page } = await signIn(await makePerson(system))
     await page.locator('.person-menu summary').click()
     await page.getByRole('button', { name: 'Sign out' }).click()
@@ -117,7 +117,7 @@ describe.skipIf(findChromium() === undefined)('svc in a browser', { timeout: 120
   })
 
   // Looked at among the long proofs.
-  test.runIf(inject('everyLook')).each(Object.entries(LOOKS))(
+  test.runIf(inject('everyCase')).each(Object.entries(LOOKS))(
     '%s: the pages outside the console have no finding',
     async (_look, options) => {
       const invited = await system.fetch(`/api/v1/orgs/${org.id}/invitations`, {
