@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { openGateway, type Gateway } from './gateway.ts'
 import { rawClient, startupPacket, type RawClient } from '../../test/support/wire-client.ts'
 import { scramVerifier } from './scram.ts'
@@ -31,28 +31,31 @@ const leave = async (clients: readonly RawClient[]) => {
   await Promise.all(clients.map(({ closed }) => closed))
 }
 
-test('a database has 20 connections, all together have as many as set, and who leaves makes room', async () => {
-  const clients: RawClient[] = []
-  const answers: string[] = []
-  for (let index = 0; index < 62; index += 1) {
-    const client = await rawClient(gateway.port)
-    clients.push(client)
-    const database = index < 22 ? 'a' : index < 42 ? 'b' : 'c'
-    answers.push((await client.login(database, 'secret')).at(-1) ?? '')
-  }
-  expect(answers.map((answer) => (answer === 'Z:I' ? 'in' : /C(\w+)/.exec(answer)?.[1]))).toEqual([
-    ...Array.from({ length: 20 }, () => 'in'),
-    '53300',
-    '53300',
-    ...Array.from({ length: 40 }, () => 'in'),
-  ])
-  const [late] = await many(1)
-  expect((await late?.login('d', 'secret'))?.at(-1)).toContain('C53300')
-  await leave(clients)
-  await expect
-    .poll(async () => (await (await rawClient(gateway.port)).login('a', 'secret')).at(-1))
-    .toBe('Z:I')
-})
+test.runIf(inject('everyCase'))(
+  'a database has 20 connections, all together have as many as set, and who leaves makes room',
+  async () => {
+    const clients: RawClient[] = []
+    const answers: string[] = []
+    for (let index = 0; index < 62; index += 1) {
+      const client = await rawClient(gateway.port)
+      clients.push(client)
+      const database = index < 22 ? 'a' : index < 42 ? 'b' : 'c'
+      answers.push((await client.login(database, 'secret')).at(-1) ?? '')
+    }
+    expect(answers.map((answer) => (answer === 'Z:I' ? 'in' : /C(\w+)/.exec(answer)?.[1]))).toEqual([
+      ...Array.from({ length: 20 }, () => 'in'),
+      '53300',
+      '53300',
+      ...Array.from({ length: 40 }, () => 'in'),
+    ])
+    const [late] = await many(1)
+    expect((await late?.login('d', 'secret'))?.at(-1)).toContain('C53300')
+    await leave(clients)
+    await expect
+      .poll(async () => (await (await rawClient(gateway.port)).login('a', 'secret')).at(-1))
+      .toBe('Z:I')
+  },
+)
 
 test('an organization has 40 connections to its databases, and another one gets in', async () => {
   const clients: RawClient[] = []

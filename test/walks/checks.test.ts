@@ -1,6 +1,6 @@
 /** Checks: who may write and read them, when each is run, what people are told, and what is kept of a run. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import { and, eq, isNotNull, sql } from '../../db/drizzle.ts'
 import { apps, checkRuns, checks, logGroups, outbox } from '../../db/schema.ts'
 import { createLineMatcher } from '../../src/adapters/log-matching/index.ts'
@@ -201,7 +201,7 @@ describe('who', () => {
     await expect(org.owner.call(showCheck, path)).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 
-  test('names are unique in an app, and an app has so many', async () => {
+  test.runIf(inject('everyCase'))('names are unique in an app, and an app has so many', async () => {
     const { name } = await makeCheck()
     const definition = { kind: 'logs' as const, pattern: 'x' }
     await expect(org.owner.call(createCheck, { alias: 'shop', name, definition })).rejects.toMatchObject({
@@ -443,30 +443,33 @@ describe('a run', () => {
     expect(warnings).toHaveLength(1)
   })
 
-  test('runs are bounded, pages of them are whole, and the strip has the last ones', async () => {
-    const { id, path, show } = await makeCheck({ interval_seconds: 30 })
-    await drain()
-    // As if it had run often: the next ones are written over the oldest.
-    await system.db
-      .update(checks)
-      .set({ runCount: RUNS_KEPT - 1 })
-      .where(eq(checks.id, id))
-    for (let n = 0; n < CHECK_STRIP + 3; n++) {
-      system.clock.advance(40)
+  test.runIf(inject('everyCase'))(
+    'runs are bounded, pages of them are whole, and the strip has the last ones',
+    async () => {
+      const { id, path, show } = await makeCheck({ interval_seconds: 30 })
       await drain()
-    }
-    const kept = await system.db.select().from(checkRuns).where(eq(checkRuns.checkId, id))
-    expect(kept.map(({ slot }) => slot).toSorted((a, b) => a - b)).toEqual([
-      ...Array.from({ length: CHECK_STRIP + 2 }, (_, n) => n),
-      RUNS_KEPT - 1,
-    ])
-    expect((await show()).recent).toHaveLength(CHECK_STRIP)
-    const first = await org.owner.call(listCheckRuns, { ...path, limit: 20, count: 'true' })
-    const second = await org.owner.call(listCheckRuns, { ...path, limit: 20, cursor: first.next_cursor })
-    expect(first.total).toBe(CHECK_STRIP + 3)
-    expect(new Set([...first.runs, ...second.runs].map((run) => run.id)).size).toBe(CHECK_STRIP + 3)
-    expect((await org.owner.call(listCheckRuns, { ...path, result: 'fail' })).runs).toEqual([])
-  })
+      // As if it had run often: the next ones are written over the oldest.
+      await system.db
+        .update(checks)
+        .set({ runCount: RUNS_KEPT - 1 })
+        .where(eq(checks.id, id))
+      for (let n = 0; n < CHECK_STRIP + 3; n++) {
+        system.clock.advance(40)
+        await drain()
+      }
+      const kept = await system.db.select().from(checkRuns).where(eq(checkRuns.checkId, id))
+      expect(kept.map(({ slot }) => slot).toSorted((a, b) => a - b)).toEqual([
+        ...Array.from({ length: CHECK_STRIP + 2 }, (_, n) => n),
+        RUNS_KEPT - 1,
+      ])
+      expect((await show()).recent).toHaveLength(CHECK_STRIP)
+      const first = await org.owner.call(listCheckRuns, { ...path, limit: 20, count: 'true' })
+      const second = await org.owner.call(listCheckRuns, { ...path, limit: 20, cursor: first.next_cursor })
+      expect(first.total).toBe(CHECK_STRIP + 3)
+      expect(new Set([...first.runs, ...second.runs].map((run) => run.id)).size).toBe(CHECK_STRIP + 3)
+      expect((await org.owner.call(listCheckRuns, { ...path, result: 'fail' })).runs).toEqual([])
+    },
+  )
 })
 
 describe('of logs', () => {
@@ -511,16 +514,19 @@ describe('of logs', () => {
     expect(await last(check)).toMatchObject({ result: 'pass', detail: '0' })
   })
 
-  test('a regular expression is counted over all pages, and no further than it must be', async () => {
-    const word = unique('word')
-    const check = await logsCheck({ pattern: `/^${word} \\d+$/`, max_count: 2_500 })
-    await write(2_500, `${word} #`)
-    await write(50, `${word} x#`)
-    expect(await last(check)).toMatchObject({ result: 'pass', detail: '2500' })
-    await write(1, `${word} #`)
-    system.clock.advance(40)
-    expect(await last(check)).toMatchObject({ result: 'fail', reason: 'log_lines' })
-  })
+  test.runIf(inject('everyCase'))(
+    'a regular expression is counted over all pages, and no further than it must be',
+    async () => {
+      const word = unique('word')
+      const check = await logsCheck({ pattern: `/^${word} \\d+$/`, max_count: 2_500 })
+      await write(2_500, `${word} #`)
+      await write(50, `${word} x#`)
+      expect(await last(check)).toMatchObject({ result: 'pass', detail: '2500' })
+      await write(1, `${word} #`)
+      system.clock.advance(40)
+      expect(await last(check)).toMatchObject({ result: 'fail', reason: 'log_lines' })
+    },
+  )
 
   test('more than a regular expression may read is a limit of evidence, unless enough was found before it', async () => {
     const word = unique('long')
@@ -534,34 +540,37 @@ describe('of logs', () => {
     expect(await told(never.id)).toEqual(['indeterminate'])
   })
 
-  test('what waits to be read holds up neither requests nor its own lease', async () => {
-    await write(1, 'busy')
-    await write(1, 'busy', { orgId: other.id })
-    const definition = { kind: 'logs' as const, pattern: '/busy/', window_minutes: 5 }
-    for (const owned of [org, org, org, other, other, other]) await makeCheck({ definition }, owned)
-    const http = await makeCheck()
-    const reading = Promise.withResolvers<number>()
-    const worker = createCheckRunner(
-      { ...runnerDeps(), matchLines: () => reading.promise },
-      { inFlightMax: 2 },
-    )
-    expect(await worker.claim()).toBe(3)
-    const claimed = await system.db.select().from(checks).where(isNotNull(checks.claim))
-    expect(claimed.map((check) => `${check.orgId} ${check.definition.kind}`).toSorted()).toEqual(
-      [`${org.id} http`, `${org.id} logs`, `${other.id} logs`].toSorted(),
-    )
-    await worker.nextResult()
-    await worker.settle()
-    expect(await http.show()).toMatchObject({ state: 'pass' })
-    // Nothing more of it is taken while these are read.
-    expect(await worker.claim()).toBe(0)
-    reading.resolve(0)
-    while (worker.hasInFlight()) {
+  test.runIf(inject('everyCase'))(
+    'what waits to be read holds up neither requests nor its own lease',
+    async () => {
+      await write(1, 'busy')
+      await write(1, 'busy', { orgId: other.id })
+      const definition = { kind: 'logs' as const, pattern: '/busy/', window_minutes: 5 }
+      for (const owned of [org, org, org, other, other, other]) await makeCheck({ definition }, owned)
+      const http = await makeCheck()
+      const reading = Promise.withResolvers<number>()
+      const worker = createCheckRunner(
+        { ...runnerDeps(), matchLines: () => reading.promise },
+        { inFlightMax: 2 },
+      )
+      expect(await worker.claim()).toBe(3)
+      const claimed = await system.db.select().from(checks).where(isNotNull(checks.claim))
+      expect(claimed.map((check) => `${check.orgId} ${check.definition.kind}`).toSorted()).toEqual(
+        [`${org.id} http`, `${org.id} logs`, `${other.id} logs`].toSorted(),
+      )
       await worker.nextResult()
       await worker.settle()
-    }
-    expect(await drain()).toBe(4)
-  })
+      expect(await http.show()).toMatchObject({ state: 'pass' })
+      // Nothing more of it is taken while these are read.
+      expect(await worker.claim()).toBe(0)
+      reading.resolve(0)
+      while (worker.hasInFlight()) {
+        await worker.nextResult()
+        await worker.settle()
+      }
+      expect(await drain()).toBe(4)
+    },
+  )
 
   test('evidence of a judge is groups with their counts, then the newest lines, as far as they fit', async () => {
     const orgId = makeId('org', system.clock.now().getTime())

@@ -1,6 +1,6 @@
 /** Deployments: in which order, by whom, what becomes of each, and what is told of it. */
 import { and, eq, sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import { deploymentOutput, deployments, outbox } from '../../db/schema.ts'
 import { createAppToken } from '../../src/contracts/app-tokens.ts'
 import * as contract from '../../src/contracts/deployments.ts'
@@ -209,7 +209,8 @@ describe('what becomes of a deployment', () => {
     return `${state}${code === null ? '' : ` ${code}`}${state === 'running' && cancel_requested ? ' stopping' : ''}`
   }
 
-  test.each(Object.keys(STATES) as Start[])('from %s', async (start) => {
+  const starts: Start[] = ['queued', 'running', 'succeeded']
+  test.each(inject('everyCase') ? (Object.keys(STATES) as Start[]) : starts)('from %s', async (start) => {
     const table: unknown[] = []
     const expected: unknown[] = []
     for (const action of Object.keys(ACTIONS) as Action[]) {

@@ -1,5 +1,5 @@
 /** A folder of files becomes passages that can be asked: one version or the next, for its own organization. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { and, eq } from '../../db/drizzle.ts'
 import { dataSources, diskUse, loads } from '../../db/schema.ts'
 import {
@@ -287,24 +287,27 @@ describe('a documents source', () => {
     expect(await passages()).toEqual(before)
   })
 
-  test('holds no more files than one list names, also where they are kept', async () => {
-    await inDatabase((queries) =>
-      queries.query(`
+  test.runIf(inject('everyCase'))(
+    'holds no more files than one list names, also where they are kept',
+    async () => {
+      await inDatabase((queries) =>
+        queries.query(`
         insert into documents
         select (jsonb_populate_record(d, jsonb_build_object('path', 'many/' || n))).*
         from documents d, generate_series(1, ${DOCUMENTS_MAX} - (select count(*) from documents)) n
         where d.path = (select min(path) from documents)`),
-    )
-    const files = listOf({ 'one-more.txt': 'One more. [1,0,0]' })
-    await expect(org.owner.call(syncDocuments, { name, files, keep: true })).rejects.toEqual(
-      refused('TOO_LARGE'),
-    )
-    await inDatabase((queries) => queries.query(`delete from documents where path like 'many/%'`))
-    // Of a source that has room it is taken.
-    const { sync } = await org.owner.call(syncDocuments, { name, files, keep: true })
-    await org.owner.call(cancelLoad, { load_id: sync!.id })
-    await takeLoadSteps(system)
-  })
+      )
+      const files = listOf({ 'one-more.txt': 'One more. [1,0,0]' })
+      await expect(org.owner.call(syncDocuments, { name, files, keep: true })).rejects.toEqual(
+        refused('TOO_LARGE'),
+      )
+      await inDatabase((queries) => queries.query(`delete from documents where path like 'many/%'`))
+      // Of a source that has room it is taken.
+      const { sync } = await org.owner.call(syncDocuments, { name, files, keep: true })
+      await org.owner.call(cancelLoad, { load_id: sync!.id })
+      await takeLoadSteps(system)
+    },
+  )
 
   test('lists a file that cannot be read with the reason, and does not ask for it again', async () => {
     const files = { ...HANDBOOK, 'broken.md': new Uint8Array([0xff, 0x00, 0x80]), 'empty.txt': '' }
@@ -336,68 +339,74 @@ describe('a documents source', () => {
     expect((await syncFiles(system, org.owner.call, name, files)).load).toMatchObject({ state: 'succeeded' })
   })
 
-  test('goes on with the same list, and lets no other one in meanwhile', async () => {
-    const developer = await makeMember(system, org, 'developer')
-    const files = { 'a.txt': 'a'.repeat(5_000), 'b.txt': 'The second file. [0,1,0]' }
-    const list = { name, files: listOf(files) }
-    const first = await org.owner.call(syncDocuments, list)
-    const content = contentOf(files, first.missing)
-    const load_id = first.sync!.id
-    await org.owner.call(uploadLoadPart, {
-      load_id,
-      offset: 0,
-      body: new Uint8Array(content.subarray(0, 2_000)),
-    })
+  test.runIf(inject('everyCase'))(
+    'goes on with the same list, and lets no other one in meanwhile',
+    async () => {
+      const developer = await makeMember(system, org, 'developer')
+      const files = { 'a.txt': 'a'.repeat(5_000), 'b.txt': 'The second file. [0,1,0]' }
+      const list = { name, files: listOf(files) }
+      const first = await org.owner.call(syncDocuments, list)
+      const content = contentOf(files, first.missing)
+      const load_id = first.sync!.id
+      await org.owner.call(uploadLoadPart, {
+        load_id,
+        offset: 0,
+        body: new Uint8Array(content.subarray(0, 2_000)),
+      })
 
-    await expect(developer.call(syncDocuments, list)).rejects.toMatchObject({
-      code: 'RATE_LIMITED',
-      message: expect.stringMatching(/^Another sync of this source, by .+, is under way$/),
-      retryAfterSeconds: 2,
-    })
-    const again = await org.owner.call(syncDocuments, list)
-    expect(again).toMatchObject({ missing: first.missing, sync: { id: load_id, received: 2_000 } })
-    await uploadMissing(org.owner.call, again.sync!, content)
-    await takeLoadSteps(system)
-    expect((await ask('[0,1,0]'))?.metadata).toMatchObject({ path: 'b.txt' })
-  })
+      await expect(developer.call(syncDocuments, list)).rejects.toMatchObject({
+        code: 'RATE_LIMITED',
+        message: expect.stringMatching(/^Another sync of this source, by .+, is under way$/),
+        retryAfterSeconds: 2,
+      })
+      const again = await org.owner.call(syncDocuments, list)
+      expect(again).toMatchObject({ missing: first.missing, sync: { id: load_id, received: 2_000 } })
+      await uploadMissing(org.owner.call, again.sync!, content)
+      await takeLoadSteps(system)
+      expect((await ask('[0,1,0]'))?.metadata).toMatchObject({ path: 'b.txt' })
+    },
+  )
 
-  test('holds up no load of another organization while its files are read', async () => {
-    const database = unique('shop').replaceAll('-', '_')
-    await other.owner.call(createDatabase, { name: database })
-    const { sync, missing } = await org.owner.call(syncDocuments, { name, files: listOf(HANDBOOK) })
-    await uploadMissing(org.owner.call, sync!, contentOf(HANDBOOK, missing))
-    const deps = system.system.gateway!
-    const isRead = Promise.withResolvers<void>()
-    const begun = Promise.withResolvers<void>()
-    const reading = takeLoadStep(
-      {
-        ...deps,
-        async readDocument(orgId, file) {
-          begun.resolve()
-          await isRead.promise
-          return deps.readDocument(orgId, file)
+  test.runIf(inject('everyCase'))(
+    'holds up no load of another organization while its files are read',
+    async () => {
+      const database = unique('shop').replaceAll('-', '_')
+      await other.owner.call(createDatabase, { name: database })
+      const { sync, missing } = await org.owner.call(syncDocuments, { name, files: listOf(HANDBOOK) })
+      await uploadMissing(org.owner.call, sync!, contentOf(HANDBOOK, missing))
+      const deps = system.system.gateway!
+      const isRead = Promise.withResolvers<void>()
+      const begun = Promise.withResolvers<void>()
+      const reading = takeLoadStep(
+        {
+          ...deps,
+          async readDocument(orgId, file) {
+            begun.resolve()
+            await isRead.promise
+            return deps.readDocument(orgId, file)
+          },
         },
-      },
-      never,
-      { work: 'documents' },
-    )
-    await begun.promise
-    // The loops of short steps have nothing to do with it, and go on with the others.
-    expect(await takeLoadStep(deps, never, { work: 'short' })).toBe(false)
-    const file = 'sku,description\nA-1,"[1,0,0]"\n'
-    const load = await startFile(other.owner.call, database, file, {
-      model: 'toy-3',
-      embed_columns: ['description'],
-      id_column: 'sku',
-      table: 'products',
-    })
-    while (await takeLoadStep(deps, never, { work: 'short' }));
-    expect(await other.owner.call(showLoad, { load_id: load.id })).toMatchObject({ state: 'succeeded' })
-    isRead.resolve()
-    expect(await reading).toBe(true)
-    await takeLoadSteps(system)
-    expect(await org.owner.call(showLoad, { load_id: sync!.id })).toMatchObject({ state: 'succeeded' })
-  })
+        never,
+        { work: 'documents' },
+      )
+      await begun.promise
+      // The loops of short steps have nothing to do with it, and go on with the others.
+      expect(await takeLoadStep(deps, never, { work: 'short' })).toBe(false)
+      const file = 'sku,description\nA-1,"[1,0,0]"\n'
+      const load = await startFile(other.owner.call, database, file, {
+        model: 'toy-3',
+        embed_columns: ['description'],
+        id_column: 'sku',
+        table: 'products',
+      })
+      while (await takeLoadStep(deps, never, { work: 'short' }));
+      expect(await other.owner.call(showLoad, { load_id: load.id })).toMatchObject({ state: 'succeeded' })
+      isRead.resolve()
+      expect(await reading).toBe(true)
+      await takeLoadSteps(system)
+      expect(await org.owner.call(showLoad, { load_id: sync!.id })).toMatchObject({ state: 'succeeded' })
+    },
+  )
 
   test('makes way for another sync when it has sent nothing for a minute', async () => {
     const { sync } = await org.owner.call(syncDocuments, { name, files: listOf({ 'a.txt': 'left behind' }) })

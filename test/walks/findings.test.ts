@@ -1,5 +1,5 @@
 /** What the maintenance agent finds night after night: once each, and quiet where somebody denied it. */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest'
 import type { Call } from '../../src/client/http-client.ts'
 import { and, eq } from '../../db/drizzle.ts'
 import { checks, findings } from '../../db/schema.ts'
@@ -93,30 +93,33 @@ async function again(change: Partial<ToolInput<'propose_change'>> = {}, text = S
   return [proposed, found]
 }
 
-test('what was denied stays quiet until its lines change, however it is cut', async () => {
-  const { id } = await makeProposal(system, agent, {
-    call: org.owner.call,
-    alias,
-    path: REPAIR.path,
-    text: SUM,
-    old: REPAIR.old_text,
-    now: REPAIR.new_text,
-  })
-  system.clock.advance(24 * 60 * 60)
-  // Not decided yet.
-  expect(await again()).toEqual(['DUPLICATE', 'ok'])
-  const { diff_sha256 } = await admin(showProposal, { alias, proposal_id: id })
-  await admin(denyProposal, { alias, proposal_id: id, diff_sha256 })
-  expect(await again()).toEqual(['DUPLICATE', 'DUPLICATE'])
-  const edits = [{ ...REPAIR, new_text: 'total + Number(price)' }]
-  expect(await again({ evidence: ['file:src/sum.js#L2-L2'], edits })).toEqual(['DUPLICATE', 'DUPLICATE'])
-  const moved = `// moved\n${SUM}`
-  await push(moved)
-  expect(await again({}, moved)).toEqual(['DUPLICATE', 'DUPLICATE'])
-  const changed = SUM.replace('{ price }', '{ price, tax }')
-  await push(changed)
-  expect(await again({}, changed)).toEqual(['ok', 'ok'])
-})
+test.runIf(inject('everyCase'))(
+  'what was denied stays quiet until its lines change, however it is cut',
+  async () => {
+    const { id } = await makeProposal(system, agent, {
+      call: org.owner.call,
+      alias,
+      path: REPAIR.path,
+      text: SUM,
+      old: REPAIR.old_text,
+      now: REPAIR.new_text,
+    })
+    system.clock.advance(24 * 60 * 60)
+    // Not decided yet.
+    expect(await again()).toEqual(['DUPLICATE', 'ok'])
+    const { diff_sha256 } = await admin(showProposal, { alias, proposal_id: id })
+    await admin(denyProposal, { alias, proposal_id: id, diff_sha256 })
+    expect(await again()).toEqual(['DUPLICATE', 'DUPLICATE'])
+    const edits = [{ ...REPAIR, new_text: 'total + Number(price)' }]
+    expect(await again({ evidence: ['file:src/sum.js#L2-L2'], edits })).toEqual(['DUPLICATE', 'DUPLICATE'])
+    const moved = `// moved\n${SUM}`
+    await push(moved)
+    expect(await again({}, moved)).toEqual(['DUPLICATE', 'DUPLICATE'])
+    const changed = SUM.replace('{ price }', '{ price, tax }')
+    await push(changed)
+    expect(await again({}, changed)).toEqual(['ok', 'ok'])
+  },
+)
 
 test('the same tree is not proposed twice, whatever is cited', async () => {
   const first = await startRun(system, org.owner.call, alias)
@@ -171,42 +174,45 @@ test('a finding is one however often it is found, and is reported again after th
   expect((await org.owner.call(listFindings, { alias })).findings).toHaveLength(1)
 })
 
-test('two problems in the same lines are two findings, and what is denied of one says nothing of the other', async () => {
-  const lines = linesRead('src/sum.js', SUM.trimEnd())
-  const night = async () => {
-    nextNight()
-    const run = await startRun(system, org.owner.call, alias)
-    await read(agent, run, lines)
-    const at = (line: number) =>
-      find(agent, run, {
-        kind: 'error',
-        summary: `Line ${line}`,
-        evidence: [lines.ref],
-        location: { path: 'src/sum.js', line },
-      })
-    return { run, at, end: () => endAs(system, run, 'finding_recorded') }
-  }
-  const first = await night()
-  const price = await first.at(2)
-  const name = await first.at(1)
-  expect(name.finding_id).not.toBe(price.finding_id)
-  await first.end()
-  const second = await night()
-  expect((await second.at(2)).finding_id).toBe(price.finding_id)
-  expect((await second.at(1)).finding_id).toBe(name.finding_id)
-  // The change says which of them it is about.
-  const { proposal_id } = await propose(agent, second.run, { evidence: [lines.ref], edits: [REPAIR] })
-  await second.end()
-  const show = (finding_id: string) => org.owner.call(showFinding, { alias, finding_id })
-  expect(await show(price.finding_id)).toMatchObject({ state: 'proposed' })
-  expect(await show(name.finding_id)).toMatchObject({ state: 'open', summary: 'Line 1' })
-  const { diff_sha256 } = await admin(showProposal, { alias, proposal_id })
-  await admin(denyProposal, { alias, proposal_id, diff_sha256 })
-  const third = await night()
-  expect(await codeOf(third.at(2))).toBe('DUPLICATE')
-  expect((await third.at(1)).finding_id).toBe(name.finding_id)
-  await third.end()
-})
+test.runIf(inject('everyCase'))(
+  'two problems in the same lines are two findings, and what is denied of one says nothing of the other',
+  async () => {
+    const lines = linesRead('src/sum.js', SUM.trimEnd())
+    const night = async () => {
+      nextNight()
+      const run = await startRun(system, org.owner.call, alias)
+      await read(agent, run, lines)
+      const at = (line: number) =>
+        find(agent, run, {
+          kind: 'error',
+          summary: `Line ${line}`,
+          evidence: [lines.ref],
+          location: { path: 'src/sum.js', line },
+        })
+      return { run, at, end: () => endAs(system, run, 'finding_recorded') }
+    }
+    const first = await night()
+    const price = await first.at(2)
+    const name = await first.at(1)
+    expect(name.finding_id).not.toBe(price.finding_id)
+    await first.end()
+    const second = await night()
+    expect((await second.at(2)).finding_id).toBe(price.finding_id)
+    expect((await second.at(1)).finding_id).toBe(name.finding_id)
+    // The change says which of them it is about.
+    const { proposal_id } = await propose(agent, second.run, { evidence: [lines.ref], edits: [REPAIR] })
+    await second.end()
+    const show = (finding_id: string) => org.owner.call(showFinding, { alias, finding_id })
+    expect(await show(price.finding_id)).toMatchObject({ state: 'proposed' })
+    expect(await show(name.finding_id)).toMatchObject({ state: 'open', summary: 'Line 1' })
+    const { diff_sha256 } = await admin(showProposal, { alias, proposal_id })
+    await admin(denyProposal, { alias, proposal_id, diff_sha256 })
+    const third = await night()
+    expect(await codeOf(third.at(2))).toBe('DUPLICATE')
+    expect((await third.at(1)).finding_id).toBe(name.finding_id)
+    await third.end()
+  },
+)
 
 test('a finding is resolved when the line of its place is in the source no more, and is news when it is back', async () => {
   const night = async (sum: string, isFound: boolean) => {
@@ -273,34 +279,37 @@ const proposed = () =>
 const nextNight = () => system.clock.advance(24 * 60 * 60)
 const status = () => org.owner.call(showAppMaintenance, { alias })
 
-test('what was proposed and then overtaken by a push is found and proposed again', async () => {
-  const { id, run } = await proposed()
-  await push(`// pushed\n${SUM}`)
-  expect(await status()).toMatchObject({ open_findings: 1, open_proposals: 1 })
-  nextNight()
-  const second = await startRun(system, org.owner.call, alias)
-  const lines = linesRead('src/sum.js', `// pushed\n${SUM}`.trimEnd())
-  await read(agent, second, lines)
-  const evidence = [lines.ref]
-  await org.owner.call(updateMaintenanceSettings, { org_id: org.id, cooldown_hours: 24 })
-  expect(await find(agent, second, { kind: 'error', summary: 'The sum', evidence })).toMatchObject({
-    is_known: false,
-  })
-  await org.owner.call(updateMaintenanceSettings, { org_id: org.id, cooldown_hours: 0 })
-  expect((await readConclusion(system.db, second)).finding).toMatchObject({ summary: 'The sum' })
-  // In place of the stale one: the queue has it once, of the run that made it.
-  const again = await propose(agent, second, { evidence, edits: [REPAIR] })
-  expect(again.proposal_id).toBe(id)
-  expect(await admin(showProposal, { alias, proposal_id: id })).toMatchObject({
-    state: 'ready',
-    execution_id: second.executionId,
-    decision: { eligible: true },
-  })
-  expect(second.executionId).not.toBe(run.executionId)
-  expect((await org.owner.call(listProposals, { alias })).proposals).toHaveLength(1)
-  expect(await status()).toMatchObject({ open_findings: 0, open_proposals: 1 })
-  await endAs(system, second, 'proposed', { proposalId: id })
-})
+test.runIf(inject('everyCase'))(
+  'what was proposed and then overtaken by a push is found and proposed again',
+  async () => {
+    const { id, run } = await proposed()
+    await push(`// pushed\n${SUM}`)
+    expect(await status()).toMatchObject({ open_findings: 1, open_proposals: 1 })
+    nextNight()
+    const second = await startRun(system, org.owner.call, alias)
+    const lines = linesRead('src/sum.js', `// pushed\n${SUM}`.trimEnd())
+    await read(agent, second, lines)
+    const evidence = [lines.ref]
+    await org.owner.call(updateMaintenanceSettings, { org_id: org.id, cooldown_hours: 24 })
+    expect(await find(agent, second, { kind: 'error', summary: 'The sum', evidence })).toMatchObject({
+      is_known: false,
+    })
+    await org.owner.call(updateMaintenanceSettings, { org_id: org.id, cooldown_hours: 0 })
+    expect((await readConclusion(system.db, second)).finding).toMatchObject({ summary: 'The sum' })
+    // In place of the stale one: the queue has it once, of the run that made it.
+    const again = await propose(agent, second, { evidence, edits: [REPAIR] })
+    expect(again.proposal_id).toBe(id)
+    expect(await admin(showProposal, { alias, proposal_id: id })).toMatchObject({
+      state: 'ready',
+      execution_id: second.executionId,
+      decision: { eligible: true },
+    })
+    expect(second.executionId).not.toBe(run.executionId)
+    expect((await org.owner.call(listProposals, { alias })).proposals).toHaveLength(1)
+    expect(await status()).toMatchObject({ open_findings: 0, open_proposals: 1 })
+    await endAs(system, second, 'proposed', { proposalId: id })
+  },
+)
 
 test('what was approved and failed to be deployed is found again', async () => {
   const { id } = await proposed()

@@ -1,6 +1,6 @@
 /** Maintenance runs from the claim to their ending, with a scripted model: what tools show, what they refuse, what is kept. */
 import { eq } from 'drizzle-orm'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { findings, proposals, runSteps, tokenReservations } from '../../db/schema.ts'
 import { AGENT_LIMITS, type ToolOutput } from '../../src/contracts/agent-tools.ts'
 import { createCheck } from '../../src/contracts/checks.ts'
@@ -169,68 +169,76 @@ describe('a run', () => {
     expect(await poolOf(app)).toMatchObject({ reserved: 0, spent: 1_000 })
   })
 
-  test('cannot say that there is nothing before it has read a line of every group of errors', async () => {
-    const app = await makeMaintainedApp(system, {
-      lines: [
-        { level: 'error', message: 'card declined' },
-        { level: 'error', message: 'mail bounced' },
-        // Of a day before: an earlier run has seen it.
-        {
-          level: 'error',
-          message: 'old',
-          time: new Date(system.clock.now().getTime() - 25 * 3_600_000).toISOString(),
-        },
-      ],
-    })
-    const other = await makeMaintainedApp(system, { lines: [{ level: 'error', message: 'of others' }] })
-    const groups = await app.call(listLogGroups, { alias: app.alias, since: new Date(0).toISOString() })
-    const idOf = (template: string) => groups.groups.find((group) => group.template === template)!.id
-    const { run, heard } = await play(
-      app,
-      [...LOOK, ['read_logs', { group: idOf('mail bounced') }], FINISH],
-      [['read_logs', { group: idOf('card declined') }], FINISH],
-    )
-    expect(heard.find(({ error }) => error === 'ERRORS_NOT_READ')).toMatchObject({
-      problems: [`read_logs of: ${idOf('card declined')}`],
-    })
-    expect(run).toMatchObject({ terminal_code: 'found_nothing', reason: null })
-    expect((await play(other, [...LOOK, FINISH], [FINISH])).run).toMatchObject({ reason: 'ERRORS_NOT_READ' })
-  })
+  test.runIf(inject('everyCase'))(
+    'cannot say that there is nothing before it has read a line of every group of errors',
+    async () => {
+      const app = await makeMaintainedApp(system, {
+        lines: [
+          { level: 'error', message: 'card declined' },
+          { level: 'error', message: 'mail bounced' },
+          // Of a day before: an earlier run has seen it.
+          {
+            level: 'error',
+            message: 'old',
+            time: new Date(system.clock.now().getTime() - 25 * 3_600_000).toISOString(),
+          },
+        ],
+      })
+      const other = await makeMaintainedApp(system, { lines: [{ level: 'error', message: 'of others' }] })
+      const groups = await app.call(listLogGroups, { alias: app.alias, since: new Date(0).toISOString() })
+      const idOf = (template: string) => groups.groups.find((group) => group.template === template)!.id
+      const { run, heard } = await play(
+        app,
+        [...LOOK, ['read_logs', { group: idOf('mail bounced') }], FINISH],
+        [['read_logs', { group: idOf('card declined') }], FINISH],
+      )
+      expect(heard.find(({ error }) => error === 'ERRORS_NOT_READ')).toMatchObject({
+        problems: [`read_logs of: ${idOf('card declined')}`],
+      })
+      expect(run).toMatchObject({ terminal_code: 'found_nothing', reason: null })
+      expect((await play(other, [...LOOK, FINISH], [FINISH])).run).toMatchObject({
+        reason: 'ERRORS_NOT_READ',
+      })
+    },
+  )
 
-  test('that found again what is known has not found nothing while an error is unread', async () => {
-    const app = await makeMaintainedApp(system)
-    const { lines } = await app.call(listLogs, { alias: app.alias, level: 'error' })
-    const found: ScriptedCall = [
-      'record_finding',
-      {
-        kind: 'error',
-        summary: 'Orders without items break the total',
-        evidence: [`log:${lines[0]!.id}`, 'file:src/orders.js#L2-L2'],
-        location: { path: 'src/orders.js', line: 2 },
-      },
-    ]
-    const reading: ScriptedCall[] = [
-      ...LOOK,
-      ['read_logs', { group: lines[0]!.group_id }],
-      ['read_file', { path: 'src/orders.js' }],
-    ]
-    expect((await play(app, reading, [found], 'That is all.')).run.terminal_code).toBe('finding_recorded')
-    const cool = (cooldown_hours: number) =>
-      app.call(updateMaintenanceSettings, { org_id: app.org.id, cooldown_hours })
-    /** Within the time in which nothing is reported again. */
-    const again = async () => {
-      const executionId = await app.start()
-      await cool(24)
-      const turns = [turnOf(reading), turnOf([found]), turnOf('That is all.')]
-      await runScript(system, (_, asked) => turns[Math.min(asked, 2)]!)
-      await cool(0)
-      return app.show(executionId)
-    }
-    expect(await again()).toMatchObject({ terminal_code: 'found_nothing', reason: 'ONLY_KNOWN' })
-    const other = JSON.stringify({ level: 'error', message: 'the mail server said no' })
-    await app.call(pushLogs, { alias: app.alias, body: Buffer.from(other) })
-    expect(await again()).toMatchObject({ terminal_code: 'agent_error', reason: 'ERRORS_NOT_READ' })
-  })
+  test.runIf(inject('everyCase'))(
+    'that found again what is known has not found nothing while an error is unread',
+    async () => {
+      const app = await makeMaintainedApp(system)
+      const { lines } = await app.call(listLogs, { alias: app.alias, level: 'error' })
+      const found: ScriptedCall = [
+        'record_finding',
+        {
+          kind: 'error',
+          summary: 'Orders without items break the total',
+          evidence: [`log:${lines[0]!.id}`, 'file:src/orders.js#L2-L2'],
+          location: { path: 'src/orders.js', line: 2 },
+        },
+      ]
+      const reading: ScriptedCall[] = [
+        ...LOOK,
+        ['read_logs', { group: lines[0]!.group_id }],
+        ['read_file', { path: 'src/orders.js' }],
+      ]
+      expect((await play(app, reading, [found], 'That is all.')).run.terminal_code).toBe('finding_recorded')
+      const cool = (cooldown_hours: number) =>
+        app.call(updateMaintenanceSettings, { org_id: app.org.id, cooldown_hours })
+      /** Within the time in which nothing is reported again. */
+      const again = async () => {
+        const executionId = await app.start()
+        await cool(24)
+        const turns = [turnOf(reading), turnOf([found]), turnOf('That is all.')]
+        await runScript(system, (_, asked) => turns[Math.min(asked, 2)]!)
+        await cool(0)
+        return app.show(executionId)
+      }
+      expect(await again()).toMatchObject({ terminal_code: 'found_nothing', reason: 'ONLY_KNOWN' })
+      const other = JSON.stringify({ level: 'error', message: 'the mail server said no' })
+      await app.call(pushLogs, { alias: app.alias, body: Buffer.from(other) })
+      expect(await again()).toMatchObject({ terminal_code: 'agent_error', reason: 'ERRORS_NOT_READ' })
+    },
+  )
 
   test('ends as what it did: a finding with evidence that it read', async () => {
     const app = await makeMaintainedApp(system)
@@ -294,50 +302,55 @@ describe('a run', () => {
     expect(await poolOf(app)).toMatchObject({ reserved: 0 })
   })
 
-  test('whose provider is down costs a tenth of the day at most, and leaves the model alone for half an hour', async () => {
-    const app = await makeMaintainedApp(system, { allowance: 50_000 })
-    const down: ModelAnswer = { kind: 'failed', reason: 'unavailable', isSent: true }
-    let asked = 0
-    const playDown = async ({ start, show }: MaintainedApp) => {
-      const executionId = await start()
-      await runScript(system, () => {
-        asked += 1
-        return down
+  test.runIf(inject('everyCase'))(
+    'whose provider is down costs a tenth of the day at most, and leaves the model alone for half an hour',
+    async () => {
+      const app = await makeMaintainedApp(system, { allowance: 50_000 })
+      const down: ModelAnswer = { kind: 'failed', reason: 'unavailable', isSent: true }
+      let asked = 0
+      const playDown = async ({ start, show }: MaintainedApp) => {
+        const executionId = await start()
+        await runScript(system, () => {
+          asked += 1
+          return down
+        })
+        return show(executionId)
+      }
+      expect(await playDown(app)).toMatchObject({ outcome: 'agent_error', reason: 'MODEL_OUTAGE' })
+      expect(asked).toBe(2)
+      const pool = await poolOf(app)
+      expect(pool).toMatchObject({ reserved: 0, spent: 0, outage: 5_000 })
+      // Asked for nothing, and named all the same.
+      expect(await playDown(app)).toMatchObject({ reason: 'MODEL_OUTAGE', tokens: 0 })
+      expect(asked).toBe(2)
+      // Another organization asks, until it has seen it fail itself; from then on everybody leaves it alone.
+      const other = await makeMaintainedApp(system)
+      const third = await makeMaintainedApp(system)
+      expect(await playDown(other)).toMatchObject({ reason: 'MODEL_OUTAGE' })
+      expect(asked).toBe(4)
+      // One request looks whether it answers again: not that of somebody who cannot pay for it.
+      const poor = await makeMaintainedApp(system, { allowance: 100 })
+      expect(await playDown(poor)).toMatchObject({ reason: 'MODEL_OUTAGE', tokens: 0 })
+      expect(asked).toBe(4)
+      expect(await playDown(third)).toMatchObject({ reason: 'MODEL_OUTAGE' })
+      expect(asked).toBe(5)
+      const before = await poolOf(third)
+      expect(await playDown(third)).toMatchObject({ reason: 'MODEL_OUTAGE' })
+      expect(asked).toBe(5)
+      // Without the probe nothing stays reserved.
+      expect([before.reserved, await poolOf(third)]).toEqual([0, before])
+      // It answers whoever asks next, and then everybody may ask.
+      system.clock.advance(6 * 60)
+      expect((await play(third, [...LOOK, READ_ERRORS, FINISH])).run).toMatchObject({
+        outcome: 'found_nothing',
       })
-      return show(executionId)
-    }
-    expect(await playDown(app)).toMatchObject({ outcome: 'agent_error', reason: 'MODEL_OUTAGE' })
-    expect(asked).toBe(2)
-    const pool = await poolOf(app)
-    expect(pool).toMatchObject({ reserved: 0, spent: 0, outage: 5_000 })
-    // Asked for nothing, and named all the same.
-    expect(await playDown(app)).toMatchObject({ reason: 'MODEL_OUTAGE', tokens: 0 })
-    expect(asked).toBe(2)
-    // Another organization asks, until it has seen it fail itself; from then on everybody leaves it alone.
-    const other = await makeMaintainedApp(system)
-    const third = await makeMaintainedApp(system)
-    expect(await playDown(other)).toMatchObject({ reason: 'MODEL_OUTAGE' })
-    expect(asked).toBe(4)
-    // One request looks whether it answers again: not that of somebody who cannot pay for it.
-    const poor = await makeMaintainedApp(system, { allowance: 100 })
-    expect(await playDown(poor)).toMatchObject({ reason: 'MODEL_OUTAGE', tokens: 0 })
-    expect(asked).toBe(4)
-    expect(await playDown(third)).toMatchObject({ reason: 'MODEL_OUTAGE' })
-    expect(asked).toBe(5)
-    const before = await poolOf(third)
-    expect(await playDown(third)).toMatchObject({ reason: 'MODEL_OUTAGE' })
-    expect(asked).toBe(5)
-    // Without the probe nothing stays reserved.
-    expect([before.reserved, await poolOf(third)]).toEqual([0, before])
-    // It answers whoever asks next, and then everybody may ask.
-    system.clock.advance(6 * 60)
-    expect((await play(third, [...LOOK, READ_ERRORS, FINISH])).run).toMatchObject({
-      outcome: 'found_nothing',
-    })
-    expect((await play(app, [...LOOK, READ_ERRORS, FINISH])).run).toMatchObject({ outcome: 'found_nothing' })
-  })
+      expect((await play(app, [...LOOK, READ_ERRORS, FINISH])).run).toMatchObject({
+        outcome: 'found_nothing',
+      })
+    },
+  )
 
-  test('without tokens after an outage is no success', async () => {
+  test.runIf(inject('everyCase'))('without tokens after an outage is no success', async () => {
     const app = await makeMaintainedApp(system, { allowance: 12_000 })
     const executionId = await app.start()
     let asked = 0
@@ -355,14 +368,17 @@ describe('a run', () => {
     expect(today.spent).toBeLessThanOrEqual(12_000)
   })
 
-  test('whose provider reports usage beyond all sense is charged for it, and ends', async () => {
-    const app = await makeMaintainedApp(system)
-    const executionId = await app.start()
-    await runScript(system, () => turnOf(LOOK, 1_000_000_000_000))
-    expect(await app.show(executionId)).toMatchObject({ reason: 'RUN_CEILING', tokens: 1_000_000_000_000 })
-    expect((await poolOf(app)).overage).toBeGreaterThan(999_000_000_000)
-    expect((await play(app, [...LOOK, FINISH])).run).toMatchObject({ reason: 'ALLOWANCE_USED' })
-  })
+  test.runIf(inject('everyCase'))(
+    'whose provider reports usage beyond all sense is charged for it, and ends',
+    async () => {
+      const app = await makeMaintainedApp(system)
+      const executionId = await app.start()
+      await runScript(system, () => turnOf(LOOK, 1_000_000_000_000))
+      expect(await app.show(executionId)).toMatchObject({ reason: 'RUN_CEILING', tokens: 1_000_000_000_000 })
+      expect((await poolOf(app)).overage).toBeGreaterThan(999_000_000_000)
+      expect((await play(app, [...LOOK, FINISH])).run).toMatchObject({ reason: 'ALLOWANCE_USED' })
+    },
+  )
 
   test('never spends more than the day has, and says so', async () => {
     const app = await makeMaintainedApp(system, { allowance: 12_000 })
@@ -500,28 +516,31 @@ describe('a model that makes the worst call at every step', () => {
     })
   })
 
-  test('through the loop: hears each refusal, ends as an agent error, and leaves no tokens reserved', async () => {
-    const app = await makeMaintainedApp(system)
-    const others = await makeOthers(app)
-    const worst = mixed(await worstCalls(others))
-    let heard: Record<string, unknown>[] = []
-    const executionId = await app.start()
-    await runScript(system, (request, asked) => {
-      heard = heardBy(request)
-      const [tool, input] = worst[asked - 1] ?? []
-      if (asked === 0) return turnOf([['read_file', { path: 'src/orders.js' }]])
-      return turnOf(tool === undefined ? 'All is well. '.repeat(1_000) : [[tool, input]])
-    })
-    expect(worst.length).toBeGreaterThanOrEqual(30)
-    expect(heard.slice(1).map(({ error }) => error)).toEqual(worst.map(([, , code]) => code))
-    expect(await app.show(executionId)).toMatchObject({
-      terminal_code: 'agent_error',
-      reason: 'NO_CONCLUSION',
-      tokens: 500 * (1 + worst.length + AGENT_LIMITS.mistakes),
-    })
-    for (const one of [app, ...others]) await nothingWritten(one)
-    expect(await poolOf(app)).toMatchObject({ reserved: 0 })
-  })
+  test.runIf(inject('everyCase'))(
+    'through the loop: hears each refusal, ends as an agent error, and leaves no tokens reserved',
+    async () => {
+      const app = await makeMaintainedApp(system)
+      const others = await makeOthers(app)
+      const worst = mixed(await worstCalls(others))
+      let heard: Record<string, unknown>[] = []
+      const executionId = await app.start()
+      await runScript(system, (request, asked) => {
+        heard = heardBy(request)
+        const [tool, input] = worst[asked - 1] ?? []
+        if (asked === 0) return turnOf([['read_file', { path: 'src/orders.js' }]])
+        return turnOf(tool === undefined ? 'All is well. '.repeat(1_000) : [[tool, input]])
+      })
+      expect(worst.length).toBeGreaterThanOrEqual(30)
+      expect(heard.slice(1).map(({ error }) => error)).toEqual(worst.map(([, , code]) => code))
+      expect(await app.show(executionId)).toMatchObject({
+        terminal_code: 'agent_error',
+        reason: 'NO_CONCLUSION',
+        tokens: 500 * (1 + worst.length + AGENT_LIMITS.mistakes),
+      })
+      for (const one of [app, ...others]) await nothingWritten(one)
+      expect(await poolOf(app)).toMatchObject({ reserved: 0 })
+    },
+  )
 
   /** What is no call at all three times in a row ends a run: another one stands between. */
   const mixed = (worst: [string, unknown, string][]): [string, unknown, string][] => {
@@ -759,7 +778,7 @@ test('without source and logs a run says so, can still look, and is not taken fo
   ])
 })
 
-test('log groups are read on from where they ended', async () => {
+test.runIf(inject('everyCase'))('log groups are read on from where they ended', async () => {
   const word = (n: number) => [n % 26, Math.floor(n / 26)].map((at) => String.fromCharCode(97 + at)).join('')
   const lines = Array.from({ length: 120 }, (_, n) => ({ level: 'info', message: `${word(n)} was taken` }))
   const app = await makeMaintainedApp(system, { lines })

@@ -1,6 +1,6 @@
 /** The maintenance agent: who turns it on, when it runs, and how its runs end. */
 import { and, eq, inArray, sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import {
   appLeases,
   auditLog,
@@ -379,56 +379,68 @@ describe('runs that people start', () => {
     expect((await start()).execution_id).toBe(first.execution_id)
   })
 
-  test('are apart by the cool-down, from start to start; those that could not begin do not count', async () => {
-    const { app, by } = await maintained()
-    const start = () => by(startMaintenanceRun, { alias: app.alias })
-    const end = async (code: 'agent_error' | 'found_nothing') =>
-      endAs(system, await claimNextRun(system), code)
-    await start()
-    await end('agent_error')
-    await start()
-    await end('found_nothing')
-    const { manual_run_from } = await by(showAppMaintenance, { alias: app.alias })
-    await expect(start()).rejects.toMatchObject({
-      code: 'CONFLICT',
-      message: expect.stringContaining(manual_run_from!) as string,
-    })
-    // A nightly run neither waits for it nor starts it anew.
-    system.clock.advance(20 * HOUR)
-    await dispatchSlots(worker())
-    await end('found_nothing')
-    expect((await by(showAppMaintenance, { alias: app.alias })).manual_run_from).toBe(manual_run_from)
-    advanceTo(manual_run_from)
-    expect(await start()).toMatchObject({ status: 'queued' })
-  })
+  test.runIf(inject('everyCase'))(
+    'are apart by the cool-down, from start to start; those that could not begin do not count',
+    async () => {
+      const { app, by } = await maintained()
+      const start = () => by(startMaintenanceRun, { alias: app.alias })
+      const end = async (code: 'agent_error' | 'found_nothing') =>
+        endAs(system, await claimNextRun(system), code)
+      await start()
+      await end('agent_error')
+      await start()
+      await end('found_nothing')
+      const { manual_run_from } = await by(showAppMaintenance, { alias: app.alias })
+      await expect(start()).rejects.toMatchObject({
+        code: 'CONFLICT',
+        message: expect.stringContaining(manual_run_from!) as string,
+      })
+      // A nightly run neither waits for it nor starts it anew.
+      system.clock.advance(20 * HOUR)
+      await dispatchSlots(worker())
+      await end('found_nothing')
+      expect((await by(showAppMaintenance, { alias: app.alias })).manual_run_from).toBe(manual_run_from)
+      advanceTo(manual_run_from)
+      expect(await start()).toMatchObject({ status: 'queued' })
+    },
+  )
 
-  test('with another model need not wait for those of the one before', async () => {
-    const { org, app, by } = await maintained()
-    const start = () => by(startMaintenanceRun, { alias: app.alias })
-    await start()
-    await endAs(system, await claimNextRun(system), 'found_nothing')
-    await expect(start()).rejects.toMatchObject({ code: 'CONFLICT' })
-    // As if another one had been chosen then: of that one there is none.
-    await system.db.update(maintenanceRuns).set({ model: 'another' }).where(eq(maintenanceRuns.orgId, org.id))
-    expect(await start()).toMatchObject({ status: 'queued' })
-  })
+  test.runIf(inject('everyCase'))(
+    'with another model need not wait for those of the one before',
+    async () => {
+      const { org, app, by } = await maintained()
+      const start = () => by(startMaintenanceRun, { alias: app.alias })
+      await start()
+      await endAs(system, await claimNextRun(system), 'found_nothing')
+      await expect(start()).rejects.toMatchObject({ code: 'CONFLICT' })
+      // As if another one had been chosen then: of that one there is none.
+      await system.db
+        .update(maintenanceRuns)
+        .set({ model: 'another' })
+        .where(eq(maintenanceRuns.orgId, org.id))
+      expect(await start()).toMatchObject({ status: 'queued' })
+    },
+  )
 
-  test('of a model that is chosen again while another one waits, count as of that model', async () => {
-    const { org, app, by } = await maintained()
-    const choose = (model: string) => by(updateMaintenanceSettings, { org_id: org.id, model })
-    const start = () => by(startMaintenanceRun, { alias: app.alias })
-    await choose('rules')
-    await start()
-    await endAs(system, await claimNextRun(system), 'found_nothing')
-    await choose('sonnet')
-    const { execution_id } = await start()
-    await choose('rules')
-    expect(await by(showMaintenanceRun, { alias: app.alias, execution_id })).toMatchObject({
-      outcome: 'skipped',
-      reason: 'COOLING_DOWN',
-    })
-    await expect(start()).rejects.toMatchObject({ code: 'CONFLICT' })
-  })
+  test.runIf(inject('everyCase'))(
+    'of a model that is chosen again while another one waits, count as of that model',
+    async () => {
+      const { org, app, by } = await maintained()
+      const choose = (model: string) => by(updateMaintenanceSettings, { org_id: org.id, model })
+      const start = () => by(startMaintenanceRun, { alias: app.alias })
+      await choose('rules')
+      await start()
+      await endAs(system, await claimNextRun(system), 'found_nothing')
+      await choose('sonnet')
+      const { execution_id } = await start()
+      await choose('rules')
+      expect(await by(showMaintenanceRun, { alias: app.alias, execution_id })).toMatchObject({
+        outcome: 'skipped',
+        reason: 'COOLING_DOWN',
+      })
+      await expect(start()).rejects.toMatchObject({ code: 'CONFLICT' })
+    },
+  )
 
   test('waiting for a run answers when its status has changed', async () => {
     const { app, by } = await maintained()
@@ -482,34 +494,37 @@ describe('nightly runs', () => {
     expect(await eventsOf(runs[0]!.execution_id)).toEqual([])
   })
 
-  test('after a downtime the newest time is made up for within six hours, and later it is only remembered', async () => {
-    const { org, app, by } = await maintained()
-    const late = async (seconds: number) => {
-      const { next_run_at } = await by(showMaintenanceSettings, { org_id: org.id })
-      advanceTo(next_run_at, 3 * DAY + seconds)
-      await dispatchSlots(worker())
-      return new Date(Date.parse(next_run_at!) + 3 * DAY * 1000)
-    }
-    const newest = await late(MAINTENANCE_LATE_SECONDS - 60)
-    const [run, ...others] = (await by(listMaintenanceRuns, { alias: app.alias })).runs
-    expect(others).toEqual([])
-    await endAs(system, await claimNextRun(system), 'found_nothing')
-    const slots = async () =>
-      (
-        await system.db
-          .select()
-          .from(maintenanceSlots)
-          .where(eq(maintenanceSlots.appId, app.id))
-          .orderBy(maintenanceSlots.slotAt)
-      ).map(({ slotAt, executionId }) => [slotAt.toISOString(), executionId])
-    expect(await slots()).toEqual([[newest.toISOString(), run!.execution_id]])
-    const missed = await late(MAINTENANCE_LATE_SECONDS + 60)
-    expect(await slots()).toEqual([
-      [newest.toISOString(), run!.execution_id],
-      [missed.toISOString(), null],
-    ])
-    expect((await by(listMaintenanceRuns, { alias: app.alias })).runs).toHaveLength(1)
-  })
+  test.runIf(inject('everyCase'))(
+    'after a downtime the newest time is made up for within six hours, and later it is only remembered',
+    async () => {
+      const { org, app, by } = await maintained()
+      const late = async (seconds: number) => {
+        const { next_run_at } = await by(showMaintenanceSettings, { org_id: org.id })
+        advanceTo(next_run_at, 3 * DAY + seconds)
+        await dispatchSlots(worker())
+        return new Date(Date.parse(next_run_at!) + 3 * DAY * 1000)
+      }
+      const newest = await late(MAINTENANCE_LATE_SECONDS - 60)
+      const [run, ...others] = (await by(listMaintenanceRuns, { alias: app.alias })).runs
+      expect(others).toEqual([])
+      await endAs(system, await claimNextRun(system), 'found_nothing')
+      const slots = async () =>
+        (
+          await system.db
+            .select()
+            .from(maintenanceSlots)
+            .where(eq(maintenanceSlots.appId, app.id))
+            .orderBy(maintenanceSlots.slotAt)
+        ).map(({ slotAt, executionId }) => [slotAt.toISOString(), executionId])
+      expect(await slots()).toEqual([[newest.toISOString(), run!.execution_id]])
+      const missed = await late(MAINTENANCE_LATE_SECONDS + 60)
+      expect(await slots()).toEqual([
+        [newest.toISOString(), run!.execution_id],
+        [missed.toISOString(), null],
+      ])
+      expect((await by(listMaintenanceRuns, { alias: app.alias })).runs).toHaveLength(1)
+    },
+  )
 
   test('a thousand apps of ten organizations are one pass, and one run each', async () => {
     const orgs = Array.from({ length: 10 }, () => makeId('org', system.clock.now().getTime()))
@@ -534,7 +549,7 @@ describe('nightly runs', () => {
     await system.db.delete(maintenanceRuns).where(inArray(maintenanceRuns.orgId, orgs))
   })
 
-  test('nobody’s thousand keep another organization waiting', async () => {
+  test.runIf(inject('everyCase'))('nobody’s thousand keep another organization waiting', async () => {
     const [many, one] = [await maintained(), await maintained()]
     for (let n = 0; n < 4; n++) {
       const { alias } = await makeMaintainedApp(many.org)
@@ -678,22 +693,25 @@ describe('the lease', () => {
     ])
   })
 
-  test('every ending is the same wherever it is read, as the table of outcomes says', async () => {
-    const { by, app } = await maintained({ cooldown_hours: 0 })
-    const { alias } = app
-    for (const code of TERMINAL_CODES) {
-      const { execution_id } = await by(startMaintenanceRun, { alias })
-      await endAs(system, await claimNextRun(system), code)
-      const { outcome, chip, exitCode, event } = outcomeOf(code, 'rules')
-      const shown = { terminal_code: code, outcome, chip, exit_code: exitCode }
-      expect(await by(showMaintenanceRun, { alias, execution_id })).toMatchObject(shown)
-      expect((await by(listMaintenanceRuns, { alias })).runs[0]).toMatchObject(shown)
-      expect((await by(showAppMaintenance, { alias })).latest_run).toMatchObject(shown)
-      expect((await eventsOf(execution_id)).map(({ type }) => `application.maintenance.${type}`)).toEqual(
-        event === null ? [] : [event],
-      )
-    }
-  })
+  test.runIf(inject('everyCase'))(
+    'every ending is the same wherever it is read, as the table of outcomes says',
+    async () => {
+      const { by, app } = await maintained({ cooldown_hours: 0 })
+      const { alias } = app
+      for (const code of TERMINAL_CODES) {
+        const { execution_id } = await by(startMaintenanceRun, { alias })
+        await endAs(system, await claimNextRun(system), code)
+        const { outcome, chip, exitCode, event } = outcomeOf(code, 'rules')
+        const shown = { terminal_code: code, outcome, chip, exit_code: exitCode }
+        expect(await by(showMaintenanceRun, { alias, execution_id })).toMatchObject(shown)
+        expect((await by(listMaintenanceRuns, { alias })).runs[0]).toMatchObject(shown)
+        expect((await by(showAppMaintenance, { alias })).latest_run).toMatchObject(shown)
+        expect((await eventsOf(execution_id)).map(({ type }) => `application.maintenance.${type}`)).toEqual(
+          event === null ? [] : [event],
+        )
+      }
+    },
+  )
 
   test('the database itself takes no other code, and no second open run', async () => {
     const { run } = await running()

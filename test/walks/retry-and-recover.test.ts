@@ -1,5 +1,5 @@
 /** decisions, 11: "retry now" and "recover since" exist for people: for admins, of their own organization, within limits. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import { and, eq, inArray } from '../../db/drizzle.ts'
 import {
   attempts,
@@ -239,24 +239,27 @@ describe('recover since', () => {
       from events e, generate_series(2, ${rows}) n where e.org_id = '${org.id}'`)
   }
 
-  test('queues a batch at a time, and waits while enough of it are open', async () => {
-    const rows = 2 * RECOVERY.batch + RECOVERY.open
-    await failedMany(rows)
-    await recover()
-    const open = () =>
-      system.db.$count(messages, and(eq(messages.orgId, org.id), eq(messages.state, 'pending')))
-    while (await queueRecoveries(deps()));
-    expect(await open()).toBe(RECOVERY.batch)
-    await workOff(5)
-    expect(await open()).toBe(RECOVERY.open)
-    expect(await shown()).toMatchObject([{ state: 'running', queued: RECOVERY.open }])
-    await system.db.update(messages).set({ state: 'sent' }).where(eq(messages.orgId, org.id))
-    await workOff(5)
-    await system.db.update(messages).set({ state: 'sent' }).where(eq(messages.orgId, org.id))
-    await workOff(3)
-    expect(await shown()).toMatchObject([{ state: 'done', queued: rows }])
-    expect(new Set(await replayed()).size).toBe(rows)
-  })
+  test.runIf(inject('everyCase'))(
+    'queues a batch at a time, and waits while enough of it are open',
+    async () => {
+      const rows = 2 * RECOVERY.batch + RECOVERY.open
+      await failedMany(rows)
+      await recover()
+      const open = () =>
+        system.db.$count(messages, and(eq(messages.orgId, org.id), eq(messages.state, 'pending')))
+      while (await queueRecoveries(deps()));
+      expect(await open()).toBe(RECOVERY.batch)
+      await workOff(5)
+      expect(await open()).toBe(RECOVERY.open)
+      expect(await shown()).toMatchObject([{ state: 'running', queued: RECOVERY.open }])
+      await system.db.update(messages).set({ state: 'sent' }).where(eq(messages.orgId, org.id))
+      await workOff(5)
+      await system.db.update(messages).set({ state: 'sent' }).where(eq(messages.orgId, org.id))
+      await workOff(3)
+      expect(await shown()).toMatchObject([{ state: 'done', queued: rows }])
+      expect(new Set(await replayed()).size).toBe(rows)
+    },
+  )
 
   test('of one organization takes no turn from another’s, by several workers at once nothing is queued twice', async () => {
     const theirs = await makeOrganization(system)
@@ -276,7 +279,7 @@ describe('recover since', () => {
     expect((await replayed()).toSorted()).toEqual(mine.map(({ id }) => id).toSorted())
   })
 
-  test('beside replays in bulk queues nothing twice', async () => {
+  test.runIf(inject('everyCase'))('beside replays in bulk queues nothing twice', async () => {
     // So many that they overlap.
     await failedMany(400)
     await recover()
@@ -320,23 +323,26 @@ describe('recover since', () => {
     expect(await replayed()).toEqual([])
   })
 
-  test('waits while its integration is paused, and goes on afterwards', async () => {
-    const missed = await failed()
-    const theirs = await makeOrganization(system)
-    const their = await connected(theirs.owner)
-    const theirMissed = await failed(their, theirs)
-    await recover()
-    await recover({ integration_id: their.integrationId }, theirs.owner)
-    await admin.call(pauseIntegration, { integration_id: integrationId })
-    await workOff(2)
-    expect(await shown()).toMatchObject([{ state: 'running', queued: 0 }])
-    expect(await replayed(theirs)).toEqual([theirMissed.id])
-    await admin.call(resumeIntegration, { integration_id: integrationId })
-    system.clock.advance(RECOVERY.pausedSeconds)
-    await workOff(2)
-    expect(await shown()).toMatchObject([{ state: 'done', queued: 1 }])
-    expect(await replayed()).toEqual([missed.id])
-  })
+  test.runIf(inject('everyCase'))(
+    'waits while its integration is paused, and goes on afterwards',
+    async () => {
+      const missed = await failed()
+      const theirs = await makeOrganization(system)
+      const their = await connected(theirs.owner)
+      const theirMissed = await failed(their, theirs)
+      await recover()
+      await recover({ integration_id: their.integrationId }, theirs.owner)
+      await admin.call(pauseIntegration, { integration_id: integrationId })
+      await workOff(2)
+      expect(await shown()).toMatchObject([{ state: 'running', queued: 0 }])
+      expect(await replayed(theirs)).toEqual([theirMissed.id])
+      await admin.call(resumeIntegration, { integration_id: integrationId })
+      system.clock.advance(RECOVERY.pausedSeconds)
+      await workOff(2)
+      expect(await shown()).toMatchObject([{ state: 'done', queued: 1 }])
+      expect(await replayed()).toEqual([missed.id])
+    },
+  )
 
   test('ends with its integration', async () => {
     await failed()

@@ -1,5 +1,5 @@
 /** A rotated credential has a new value, and for a chosen time the old one too: the same rights, the same end. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import type * as z from 'zod'
 import {
   createAppToken,
@@ -99,18 +99,21 @@ describe('an API token', () => {
     expect(await who(rotated.token)).toEqual(before)
   })
 
-  test('refuses an old value with the very words of one that nobody made', async () => {
-    const { id, token } = await makeApiToken(system, org, org.owner)
-    await rotate(id, 0)
-    const [old, unknown] = await Promise.all(
-      [token, NOBODYS].map((value) => answerTo(system, { token: value }, whoAmI, {})),
-    )
-    const said = ({ status, text }: NonNullable<typeof old>) => [status, text.replaceAll(/req_\w+/g, '')]
-    expect(said(old!)).toEqual(said(unknown!))
-    expect(old!.status).toBe(401)
-    for (const audience of ['platform', 'notifications'] as const)
-      await expect(system.as()(validateToken, { token, audience })).rejects.toMatchObject(REFUSED)
-  })
+  test.runIf(inject('everyCase'))(
+    'refuses an old value with the very words of one that nobody made',
+    async () => {
+      const { id, token } = await makeApiToken(system, org, org.owner)
+      await rotate(id, 0)
+      const [old, unknown] = await Promise.all(
+        [token, NOBODYS].map((value) => answerTo(system, { token: value }, whoAmI, {})),
+      )
+      const said = ({ status, text }: NonNullable<typeof old>) => [status, text.replaceAll(/req_\w+/g, '')]
+      expect(said(old!)).toEqual(said(unknown!))
+      expect(old!.status).toBe(401)
+      for (const audience of ['platform', 'notifications'] as const)
+        await expect(system.as()(validateToken, { token, audience })).rejects.toMatchObject(REFUSED)
+    },
+  )
 
   test('says when the old value was last used, apart from the new one', async () => {
     const { id, token } = await makeApiToken(system, org, org.owner)

@@ -347,46 +347,49 @@ describe('in a database of its own', () => {
     return exported(orgId)
   }
 
-  test('the first row that was changed, dropped, moved or added is named, whichever it is', async () => {
-    const lines = await fill('org_bent', [5, 1, 8, 13])
-    expect(verified(lines)).toMatchObject({ problem: null, rows: 27, head: { row: 27, seal: 4 } })
-    expect(firstWrong(lines)).toBe(null)
-    const rowsAt = lines.flatMap((line, at) => ('row' in JSON.parse(line) ? [at] : []))
-    const place = fc.integer({ min: 0, max: rowsAt.length - 1 })
-    const changes = fc.oneof(
-      fc.record({ what: fc.constantFrom('changed', 'dropped', 'added', 'cut'), at: place }),
-      fc.record({ what: fc.constant('moved'), at: place, to: place }),
-    )
-    fc.assert(
-      fc.property(changes, (bend) => {
-        const bent = [...lines]
-        const at = rowsAt[bend.at]!
-        const own = JSON.parse(lines[at]!) as { row: number; is: Record<string, unknown> }
-        let isWhole = true
-        if (bend.what === 'changed')
-          bent[at] = JSON.stringify({ ...own, is: { ...own.is, at: '2020-01-01T00:00:00.000Z' } })
-        else if (bend.what === 'dropped') bent.splice(at, 1)
-        else if (bend.what === 'added')
-          bent.splice(at, 0, JSON.stringify({ ...own, is: { ...own.is, id: 'act_new' } }))
-        else if (bend.what === 'cut') {
-          bent.length = at
-          isWhole = own.row % 2 === 0
-        } else if ('to' in bend) {
-          const [line] = bent.splice(at, 1)
-          bent.splice(rowsAt[bend.to]!, 0, line!)
-        }
-        const { problem } = verified(bent, isWhole)
-        if (bend.what === 'cut') {
-          expect(problem).toMatchObject({ what: 'cut', row: own.row, line: at + 1 })
-          return
-        }
-        expect(problem?.row ?? null).toBe(firstWrong(bent))
-        if (bend.what === 'moved') return
-        expect(problem).toMatchObject({ what: bend.what, row: own.row })
-      }),
-      { numRuns: 150 },
-    )
-  })
+  test.runIf(inject('everyCase'))(
+    'the first row that was changed, dropped, moved or added is named, whichever it is',
+    async () => {
+      const lines = await fill('org_bent', [5, 1, 8, 13])
+      expect(verified(lines)).toMatchObject({ problem: null, rows: 27, head: { row: 27, seal: 4 } })
+      expect(firstWrong(lines)).toBe(null)
+      const rowsAt = lines.flatMap((line, at) => ('row' in JSON.parse(line) ? [at] : []))
+      const place = fc.integer({ min: 0, max: rowsAt.length - 1 })
+      const changes = fc.oneof(
+        fc.record({ what: fc.constantFrom('changed', 'dropped', 'added', 'cut'), at: place }),
+        fc.record({ what: fc.constant('moved'), at: place, to: place }),
+      )
+      fc.assert(
+        fc.property(changes, (bend) => {
+          const bent = [...lines]
+          const at = rowsAt[bend.at]!
+          const own = JSON.parse(lines[at]!) as { row: number; is: Record<string, unknown> }
+          let isWhole = true
+          if (bend.what === 'changed')
+            bent[at] = JSON.stringify({ ...own, is: { ...own.is, at: '2020-01-01T00:00:00.000Z' } })
+          else if (bend.what === 'dropped') bent.splice(at, 1)
+          else if (bend.what === 'added')
+            bent.splice(at, 0, JSON.stringify({ ...own, is: { ...own.is, id: 'act_new' } }))
+          else if (bend.what === 'cut') {
+            bent.length = at
+            isWhole = own.row % 2 === 0
+          } else if ('to' in bend) {
+            const [line] = bent.splice(at, 1)
+            bent.splice(rowsAt[bend.to]!, 0, line!)
+          }
+          const { problem } = verified(bent, isWhole)
+          if (bend.what === 'cut') {
+            expect(problem).toMatchObject({ what: 'cut', row: own.row, line: at + 1 })
+            return
+          }
+          expect(problem?.row ?? null).toBe(firstWrong(bent))
+          if (bend.what === 'moved') return
+          expect(problem).toMatchObject({ what: bend.what, row: own.row })
+        }),
+        { numRuns: 150 },
+      )
+    },
+  )
 
   test('whatever stands in a row, and whenever it was, its text is the one that JSON has', async () => {
     const names = [

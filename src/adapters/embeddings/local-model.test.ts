@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { EventEmitter } from 'node:events'
 import { promisify, inspect } from 'node:util'
 import { Worker } from 'node:worker_threads'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { COSINE_MIN, cosine, readGolden } from '../../../test/support/golden-embeddings.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { localModel, startModelThread, type LocalOptions } from './local-model.ts'
@@ -35,25 +35,28 @@ test('the real model: known numbers, and what is related is nearer', async () =>
 })
 
 /** The long test does it 200 times. */
-test('the real model: threads over the same weights, ended at any moment, lose no text', async () => {
-  const threads: Worker[] = []
-  const startThread = (data: ToModelThread) => {
-    const thread = startModelThread(data)
-    threads.push(thread)
-    return thread
-  }
-  const { embed } = open({ startThread, threadsMax: 2 })
-  const golden = readGolden().slice(0, 10)
-  let answered = 0
-  const vectors = golden.map(({ text }) => embed(text).finally(() => (answered += 1)))
-  for (const count of [1, 3, 6]) {
-    await expect.poll(() => answered, { timeout: 60_000, interval: 5 }).toBeGreaterThanOrEqual(count)
-    await threads.at(-1)!.terminate()
-  }
-  for (const [at, { text, vector }] of golden.entries()) {
-    expect(cosine(await vectors[at]!, vector), text).toBeGreaterThan(COSINE_MIN)
-  }
-})
+test.runIf(inject('everyCase'))(
+  'the real model: threads over the same weights, ended at any moment, lose no text',
+  async () => {
+    const threads: Worker[] = []
+    const startThread = (data: ToModelThread) => {
+      const thread = startModelThread(data)
+      threads.push(thread)
+      return thread
+    }
+    const { embed } = open({ startThread, threadsMax: 2 })
+    const golden = readGolden().slice(0, 10)
+    let answered = 0
+    const vectors = golden.map(({ text }) => embed(text).finally(() => (answered += 1)))
+    for (const count of [1, 3, 6]) {
+      await expect.poll(() => answered, { timeout: 60_000, interval: 5 }).toBeGreaterThanOrEqual(count)
+      await threads.at(-1)!.terminate()
+    }
+    for (const [at, { text, vector }] of golden.entries()) {
+      expect(cosine(await vectors[at]!, vector), text).toBeGreaterThan(COSINE_MIN)
+    }
+  },
+)
 
 /** Answers with the number of texts it has seen and the length of this one; some words make it misbehave. */
 const PLAYED = `
@@ -157,14 +160,17 @@ describe('a text that ends its thread', () => {
     expect(problem()).toBeUndefined()
   })
 
-  test('by working for ever is one of them: the time of the thread counts', async () => {
-    const { embed, threads } = played({ cpuLimitMs: 80 })
-    await embed('warm')
-    const [stuck, behind] = [reasonOf(embed('hang: canary'), OF_NO_USE), embed('b')]
-    expect(await stuck).toBe('it took too much time')
-    expect(await behind).toEqual([1, 1])
-    expect(threads).toHaveLength(3)
-  })
+  test.runIf(inject('everyCase'))(
+    'by working for ever is one of them: the time of the thread counts',
+    async () => {
+      const { embed, threads } = played({ cpuLimitMs: 80 })
+      await embed('warm')
+      const [stuck, behind] = [reasonOf(embed('hang: canary'), OF_NO_USE), embed('b')]
+      expect(await stuck).toBe('it took too much time')
+      expect(await behind).toEqual([1, 1])
+      expect(threads).toHaveLength(3)
+    },
+  )
 })
 
 test('a thread that is given no time is waited for, however long the clock says', async () => {
@@ -181,7 +187,7 @@ test('a thread that is given no time is waited for, however long the clock says'
 })
 
 describe('a thread that is ended from outside', () => {
-  test('takes no text with it, however often', async () => {
+  test.runIf(inject('everyCase'))('takes no text with it, however often', async () => {
     const { embed, threads } = played()
     await embed('a')
     const text = embed('b')
@@ -251,14 +257,17 @@ test('close fails what is pending, ends the thread and takes no more', async () 
   expect(lines).toEqual([])
 })
 
-test('a program that has its answers can end without closing the model', async () => {
-  const program = `
+test.runIf(inject('everyCase'))(
+  'a program that has its answers can end without closing the model',
+  async () => {
+    const program = `
     const { localModel } = await import(${JSON.stringify(new URL('./local-model.ts', import.meta.url).href)})
     const vector = await localModel().embed('org_a', 'This is an example sentence')
     console.log(vector.length)
   `
-  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {
-    timeout: 60_000,
-  })
-  expect(stdout).toBe('384\n')
-})
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {
+      timeout: 60_000,
+    })
+    expect(stdout).toBe('384\n')
+  },
+)

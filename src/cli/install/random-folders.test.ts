@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, expect, inject, test } from 'vitest'
 import {
   faultyFileSystem,
   fsError,
@@ -273,7 +273,7 @@ test('refused: not a byte or a time has changed; else: all is new, nothing forei
       await applyPlan(again, {}, unsyncedFileSystem)
       expect(snapshotFolder(project.outer)).toEqual(after)
     }),
-    { numRuns: 35 },
+    { numRuns: inject('everyCase') ? 35 : 10 },
   )
 })
 
@@ -306,6 +306,6 @@ test('broken off at any call, by an error or by the end of the world: old or new
       expectOldOrNew(project, before)
       expect(statusOf(await planInstall(skill, project.options, unsyncedFileSystem)).state).toBe('current')
     }),
-    { numRuns: 25 },
+    { numRuns: inject('everyCase') ? 25 : 8 },
   )
 })

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, inject, test } from 'vitest'
 import { writeTar } from '../../contracts/write-tar.ts'
 import { unpackRevision } from './unpack-revision.ts'
 
@@ -49,7 +49,7 @@ test('nor of one with a link', async () => {
   expect(await readdir(folder)).toEqual([])
 })
 
-test('an archive that unpacks to far more than it may is refused', async () => {
+test.runIf(inject('everyCase'))('an archive that unpacks to far more than it may is refused', async () => {
   await expect(unpackRevision(gzipSync(Buffer.alloc(130 * 1024 * 1024)), folder)).rejects.toThrow(
     'larger than',
   )

@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import fc from 'fast-check'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, inject, onTestFinished, test } from 'vitest'
 import type { ServiceError } from '../../contracts/errors.ts'
 import { isIgnored, readIgnoreFile } from './ignore-rules.ts'
 import { readSourceFolder } from './read-folder.ts'
@@ -96,7 +96,7 @@ test('any rules of these parts are as git has them', () => {
       writeFileSync(join(folder, '.gitignore'), `${rules.join('\n')}\n!/.gitignore\n`)
       expect(keptByUs(folder), rules.join(' ')).toEqual(keptByGit(folder))
     }),
-    { numRuns: 60 },
+    { numRuns: inject('everyCase') ? 60 : 15 },
   )
 })
 

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { createServer as createHttpsServer } from 'node:https'
 import { createServer, type AddressInfo, type Server } from 'node:net'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { attempts, deliveries, messages } from '../../../db/schema.ts'
 import { eq } from '../../../db/drizzle.ts'
 import { outbound } from '../../../src/adapters/outbound/guarded-post.ts'
@@ -144,32 +144,35 @@ describe('the list of deliveries', () => {
     expect(page.text).toContain('not a valid event ID, ignored')
   })
 
-  test('is paged with its filters, and exported with them, one line for each and of one organization', async () => {
-    const { owner, add } = await scene()
-    await (await scene()).add({ type: 'deploy.failed' })
-    const { eventId } = await add({ type: 'deploy.failed' })
-    const [row] = await system.db.select().from(deliveries).where(eq(deliveries.eventId, eventId))
-    const copies = Array.from({ length: 220 }, (_, at) => ({
-      ...row!,
-      id: `${row!.id.slice(0, -4)}${String(at).padStart(4, '0')}`,
-      type: at < 100 ? 'deploy.failed' : 'pipeline.run.failed',
-    }))
-    await system.db.insert(deliveries).values(copies)
-    const page = await owner.open(`${PATH}?type=deploy.failed`)
-    expect(page.rows).toHaveLength(50)
-    const second = await owner.open(page.link('Next page'))
-    expect(second.path).toContain('type=deploy.failed&cursor=')
-    const csv = await owner.open(second.link('Export CSV'))
-    expect(csv.headers.get('content-type')).toBe('text/csv; charset=utf-8')
-    expect(csv.headers.get('content-disposition')).toBe('attachment; filename="deliveries-2026-03-02.csv"')
-    expect(csv.headers.get('cache-control')).toBe('no-store')
-    const lines = csv.html.trim().split('\r\n')
-    expect(lines[0]).toContain('"created_at","id","event_id","type"')
-    expect(lines).toHaveLength(102)
-    expect(new Set(lines).size).toBe(102)
-    const all = await owner.open(`${PATH}.csv`)
-    expect(all.html.trim().split('\r\n')).toHaveLength(222)
-  })
+  test.runIf(inject('everyCase'))(
+    'is paged with its filters, and exported with them, one line for each and of one organization',
+    async () => {
+      const { owner, add } = await scene()
+      await (await scene()).add({ type: 'deploy.failed' })
+      const { eventId } = await add({ type: 'deploy.failed' })
+      const [row] = await system.db.select().from(deliveries).where(eq(deliveries.eventId, eventId))
+      const copies = Array.from({ length: 220 }, (_, at) => ({
+        ...row!,
+        id: `${row!.id.slice(0, -4)}${String(at).padStart(4, '0')}`,
+        type: at < 100 ? 'deploy.failed' : 'pipeline.run.failed',
+      }))
+      await system.db.insert(deliveries).values(copies)
+      const page = await owner.open(`${PATH}?type=deploy.failed`)
+      expect(page.rows).toHaveLength(50)
+      const second = await owner.open(page.link('Next page'))
+      expect(second.path).toContain('type=deploy.failed&cursor=')
+      const csv = await owner.open(second.link('Export CSV'))
+      expect(csv.headers.get('content-type')).toBe('text/csv; charset=utf-8')
+      expect(csv.headers.get('content-disposition')).toBe('attachment; filename="deliveries-2026-03-02.csv"')
+      expect(csv.headers.get('cache-control')).toBe('no-store')
+      const lines = csv.html.trim().split('\r\n')
+      expect(lines[0]).toContain('"created_at","id","event_id","type"')
+      expect(lines).toHaveLength(102)
+      expect(new Set(lines).size).toBe(102)
+      const all = await owner.open(`${PATH}.csv`)
+      expect(all.html.trim().split('\r\n')).toHaveLength(222)
+    },
+  )
 
   test('a hostile name arrives as text in the export', async () => {
     const { owner, connect, add } = await scene()
@@ -177,39 +180,44 @@ describe('the list of deliveries', () => {
     expect((await owner.open(`${PATH}.csv`)).html).toContain(`"'=HYPERLINK(""http://evil.example"",""x"")"`)
   })
 
-  test('counts and draws how delivery does, and one that never worked is not hidden by one that does', async () => {
-    const { owner, connect, add } = await scene()
-    const [busy, broken] = [await connect('Busy'), await connect('Broken'), await connect('Unused')]
-    for (let n = 0; n < 3; n++) await add({ integrationId: busy })
-    await drain({ kind: 'sent', httpStatus: 200 })
-    await add({ integrationId: broken, state: 'retrying', reason: 'server_error', settledAt: null }, [FAILED])
-    const day = 86_400_000
-    await add(
-      {
-        integrationId: broken,
-        state: 'failed',
-        reason: 'gave_up',
-        createdAt: new Date(system.clock.now().getTime() - 1.1 * day),
-      },
-      [FAILED],
-    )
-    const page = await owner.open(PATH)
-    expect(page.text).toContain('Arrived in 24 hours 3 of 4 75%')
-    expect(page.text).toMatch(/Not arrived in 24 hours 1 .*1 retrying/)
-    expect(page.labels.join()).toMatch(
-      /Deliveries per day, 1 Feb to 2 Mar: 3 sent, 1 failed, 0 not sent, 1 pending\./,
-    )
-    expect(page.row('Never worked')).toMatch(/^Broken.*\| Never worked.*0 arrived 1 not/)
-    expect(page.html).not.toContain('style=')
-    const missed = page.link('Not arrived in 24 hours')
-    expect(missed).toMatch(/^\/console\/deliveries\?state=missed&from=2026-03-01T\d\d:\d\d:\d\d\.\d{3}Z$/)
-    const listed = await owner.open(missed)
-    expect(listed.rows).toHaveLength(1)
-    expect(listed.text).not.toContain('Working integrations')
-    const from = listed.form('Filter').value('from')
-    expect(from).toMatch(/^2026-03-01T\d\d:\d\d$/)
-    expect((await listed.form('Filter').submit()).rows).toHaveLength(1)
-  })
+  test.runIf(inject('everyCase'))(
+    'counts and draws how delivery does, and one that never worked is not hidden by one that does',
+    async () => {
+      const { owner, connect, add } = await scene()
+      const [busy, broken] = [await connect('Busy'), await connect('Broken'), await connect('Unused')]
+      for (let n = 0; n < 3; n++) await add({ integrationId: busy })
+      await drain({ kind: 'sent', httpStatus: 200 })
+      await add({ integrationId: broken, state: 'retrying', reason: 'server_error', settledAt: null }, [
+        FAILED,
+      ])
+      const day = 86_400_000
+      await add(
+        {
+          integrationId: broken,
+          state: 'failed',
+          reason: 'gave_up',
+          createdAt: new Date(system.clock.now().getTime() - 1.1 * day),
+        },
+        [FAILED],
+      )
+      const page = await owner.open(PATH)
+      expect(page.text).toContain('Arrived in 24 hours 3 of 4 75%')
+      expect(page.text).toMatch(/Not arrived in 24 hours 1 .*1 retrying/)
+      expect(page.labels.join()).toMatch(
+        /Deliveries per day, 1 Feb to 2 Mar: 3 sent, 1 failed, 0 not sent, 1 pending\./,
+      )
+      expect(page.row('Never worked')).toMatch(/^Broken.*\| Never worked.*0 arrived 1 not/)
+      expect(page.html).not.toContain('style=')
+      const missed = page.link('Not arrived in 24 hours')
+      expect(missed).toMatch(/^\/console\/deliveries\?state=missed&from=2026-03-01T\d\d:\d\d:\d\d\.\d{3}Z$/)
+      const listed = await owner.open(missed)
+      expect(listed.rows).toHaveLength(1)
+      expect(listed.text).not.toContain('Working integrations')
+      const from = listed.form('Filter').value('from')
+      expect(from).toMatch(/^2026-03-01T\d\d:\d\d$/)
+      expect((await listed.form('Filter').submit()).rows).toHaveLength(1)
+    },
+  )
 
   test('live, it is the newest page and nothing else, and a part of it for the script', async () => {
     const { owner, add } = await scene()

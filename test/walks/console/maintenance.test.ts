@@ -1,5 +1,5 @@
 /** The pages of the maintenance agent: turning it on, its runs and findings, and deciding on what it proposes. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import { maintenanceRuns, proposals } from '../../../db/schema.ts'
 import { and, eq } from '../../../db/drizzle.ts'
 import { createAppToken } from '../../../src/contracts/app-tokens.ts'
@@ -133,39 +133,42 @@ describe('the git remote', () => {
 })
 
 describe('an incident', () => {
-  test('leads from a line of the log to its check, and hides what is not for the reader', async () => {
-    const shop = await scene()
-    const body = Buffer.from(JSON.stringify({ level: 'error', message: `order 12 <b>\u202e failed` }))
-    await shop.call(pushLogs, { alias: shop.alias, body })
-    const incident = (await shop.admin.open(`${shop.app}/logs?level=error`)).link('Incident')
-    const page = await shop.admin.open(incident)
-    expect(page.title).toContain('order 12')
-    for (const words of ['Over time', 'Its lines', 'First logged', 'Ask the agent to look'])
-      expect(page.text).toContain(words)
-    expect(page.html).not.toMatch(/<b>|\u202e/)
-    const editor = await shop.admin.open(page.link('Make a check of this'))
-    expect(editor.form('Create check').values()).toMatchObject({
-      name: 'order … <b> failed',
-      pattern: '/order\\s+.+\\s+<b>\\s+failed/',
-      level: 'error',
-      window_minutes: '10',
-    })
-    const made = await editor.form('Create check').submit()
-    expect(made.text).toContain('Check created.')
-    const covered = await shop.admin.open(incident)
-    expect(covered.offers('Make a check of this')).toBe(false)
-    expect(covered.text).toContain('order … <b> failed')
-    expect((await shop.admin.open(made.path.replace('/checks/', '/incidents/'))).path).toBe(incident)
-    const asked = await covered.form('Ask the agent to look').submit()
-    expect(asked.text).toContain('looks at the app now')
-    expect(asked.offers('Ask the agent to look')).toBe(false)
-    // The log is not for a viewer: the page is as one that was never there.
-    const unknown = await shop.viewer.open(incident.replace(/.$/, (last) => (last === '0' ? '1' : '0')))
-    const hidden = await shop.viewer.open(incident)
-    const saysOf = ({ text }: typeof hidden) => text.replace(/req_\w+/, '')
-    expect([hidden.status, saysOf(hidden)]).toEqual([404, saysOf(unknown)])
-    expect((await shop.owner.open(`${shop.app}/incidents/nothing`)).status).toBe(404)
-  })
+  test.runIf(inject('everyCase'))(
+    'leads from a line of the log to its check, and hides what is not for the reader',
+    async () => {
+      const shop = await scene()
+      const body = Buffer.from(JSON.stringify({ level: 'error', message: `order 12 <b>\u202e failed` }))
+      await shop.call(pushLogs, { alias: shop.alias, body })
+      const incident = (await shop.admin.open(`${shop.app}/logs?level=error`)).link('Incident')
+      const page = await shop.admin.open(incident)
+      expect(page.title).toContain('order 12')
+      for (const words of ['Over time', 'Its lines', 'First logged', 'Ask the agent to look'])
+        expect(page.text).toContain(words)
+      expect(page.html).not.toMatch(/<b>|\u202e/)
+      const editor = await shop.admin.open(page.link('Make a check of this'))
+      expect(editor.form('Create check').values()).toMatchObject({
+        name: 'order … <b> failed',
+        pattern: '/order\\s+.+\\s+<b>\\s+failed/',
+        level: 'error',
+        window_minutes: '10',
+      })
+      const made = await editor.form('Create check').submit()
+      expect(made.text).toContain('Check created.')
+      const covered = await shop.admin.open(incident)
+      expect(covered.offers('Make a check of this')).toBe(false)
+      expect(covered.text).toContain('order … <b> failed')
+      expect((await shop.admin.open(made.path.replace('/checks/', '/incidents/'))).path).toBe(incident)
+      const asked = await covered.form('Ask the agent to look').submit()
+      expect(asked.text).toContain('looks at the app now')
+      expect(asked.offers('Ask the agent to look')).toBe(false)
+      // The log is not for a viewer: the page is as one that was never there.
+      const unknown = await shop.viewer.open(incident.replace(/.$/, (last) => (last === '0' ? '1' : '0')))
+      const hidden = await shop.viewer.open(incident)
+      const saysOf = ({ text }: typeof hidden) => text.replace(/req_\w+/, '')
+      expect([hidden.status, saysOf(hidden)]).toEqual([404, saysOf(unknown)])
+      expect((await shop.owner.open(`${shop.app}/incidents/nothing`)).status).toBe(404)
+    },
+  )
 
   test('of a finding offers its fix, names what is deployed where, and tells who did what', async () => {
     const shop = await scene()
@@ -245,58 +248,70 @@ describe('a proposal', () => {
     expect((await form.submit()).notices).not.toEqual(done.notices)
   })
 
-  test('has its evidence beside the lines that it explains, and Markdown that is safe', async () => {
-    const shop = await scene()
-    const { path, id } = await proposed(shop)
-    const isIt = and(eq(proposals.orgId, shop.org.id), eq(proposals.id, id))
-    const rationale =
-      '**Because** of [the docs](https://docs.example/a)\n\n- <img src=x>\n- [no](javascript:x)'
-    await system.db.update(proposals).set({ rationale }).where(isIt)
-    const page = await shop.admin.open(path)
-    expect(page.html).toMatch(
-      /<div class="hunk hunk-explained"[^]*<div class="hunk-evidence">[^]*orders\.js%23L1-L3/,
-    )
-    expect(page.text).not.toContain('Further evidence')
-    expect(page.html).toContain('<strong>Because</strong>')
-    expect(page.html).toContain(
-      '<a href="https://docs.example/a" rel="noopener nofollow">the docs</a> <span class="note">(docs.example)</span>',
-    )
-    expect(page.html).toContain('<li>&lt;img src=x&gt;</li><li>[no](javascript:x)</li>')
-    // The keys are shown by the script, with what this reader may do.
-    expect(page.html).toMatch(/<kbd>a<\/kbd>[^]*<kbd>d<\/kbd>/)
-    const hidden = await shop.viewer.open(path)
-    expect(hidden.html).not.toContain('data-keys')
-    expect((await shop.owner.open(path)).html).not.toContain('<kbd>a</kbd>')
-  })
+  test.runIf(inject('everyCase'))(
+    'has its evidence beside the lines that it explains, and Markdown that is safe',
+    async () => {
+      const shop = await scene()
+      const { path, id } = await proposed(shop)
+      const isIt = and(eq(proposals.orgId, shop.org.id), eq(proposals.id, id))
+      const rationale =
+        '**Because** of [the docs](https://docs.example/a)\n\n- <img src=x>\n- [no](javascript:x)'
+      await system.db.update(proposals).set({ rationale }).where(isIt)
+      const page = await shop.admin.open(path)
+      expect(page.html).toMatch(
+        /<div class="hunk hunk-explained"[^]*<div class="hunk-evidence">[^]*orders\.js%23L1-L3/,
+      )
+      expect(page.text).not.toContain('Further evidence')
+      expect(page.html).toContain('<strong>Because</strong>')
+      expect(page.html).toContain(
+        '<a href="https://docs.example/a" rel="noopener nofollow">the docs</a> <span class="note">(docs.example)</span>',
+      )
+      expect(page.html).toContain('<li>&lt;img src=x&gt;</li><li>[no](javascript:x)</li>')
+      // The keys are shown by the script, with what this reader may do.
+      expect(page.html).toMatch(/<kbd>a<\/kbd>[^]*<kbd>d<\/kbd>/)
+      const hidden = await shop.viewer.open(path)
+      expect(hidden.html).not.toContain('data-keys')
+      expect((await shop.owner.open(path)).html).not.toContain('<kbd>a</kbd>')
+    },
+  )
 
-  test('that was approved can be canceled until a runner takes it, and the approval stands', async () => {
-    const shop = await scene()
-    const { path, show } = await proposed(shop)
-    const approved = await (await shop.admin.open(path)).form('Approve').submit()
-    expect((await shop.viewer.open(path)).offers('Cancel deployment')).toBe(false)
-    const late = approved.form('Cancel deployment')
-    const canceled = await late.submit()
-    expect(canceled.notices).toEqual(['Canceled. The approval stands.'])
-    expect(canceled.offers('Cancel deployment')).toBe(false)
-    expect(await show()).toMatchObject({ state: 'failed', decided: { approved: true, by: shop.person.name } })
-    const again = await canceled.form('Retry').submit()
-    expect(again.notices).toEqual(['On its way again.'])
-    const { token } = await shop.call(createAppToken, {
-      alias: shop.alias,
-      name: 'runner',
-      scope: 'apps:run',
-    })
-    const runner = system.as({ token })
-    const { deployment } = await runner(claimDeployment, { alias: shop.alias, runner: 'prod-1' })
-    expect((await shop.admin.open(path)).offers('Cancel deployment')).toBe(false)
-    // The page was open before: a deployment that runs is not stopped half done.
-    const refused = await again.form('Cancel deployment').submit()
-    expect(refused.notices[0]).toContain('A runner has taken this deployment')
-    const key = { alias: shop.alias, deployment_id: deployment!.id }
-    expect(await shop.call(showDeployment, key)).toMatchObject({ state: 'running', cancel_requested: false })
-    // Without the condition its runner is asked to stop, as before.
-    expect(await shop.call(cancelDeployment, key)).toMatchObject({ cancel_requested: true })
-  })
+  test.runIf(inject('everyCase'))(
+    'that was approved can be canceled until a runner takes it, and the approval stands',
+    async () => {
+      const shop = await scene()
+      const { path, show } = await proposed(shop)
+      const approved = await (await shop.admin.open(path)).form('Approve').submit()
+      expect((await shop.viewer.open(path)).offers('Cancel deployment')).toBe(false)
+      const late = approved.form('Cancel deployment')
+      const canceled = await late.submit()
+      expect(canceled.notices).toEqual(['Canceled. The approval stands.'])
+      expect(canceled.offers('Cancel deployment')).toBe(false)
+      expect(await show()).toMatchObject({
+        state: 'failed',
+        decided: { approved: true, by: shop.person.name },
+      })
+      const again = await canceled.form('Retry').submit()
+      expect(again.notices).toEqual(['On its way again.'])
+      const { token } = await shop.call(createAppToken, {
+        alias: shop.alias,
+        name: 'runner',
+        scope: 'apps:run',
+      })
+      const runner = system.as({ token })
+      const { deployment } = await runner(claimDeployment, { alias: shop.alias, runner: 'prod-1' })
+      expect((await shop.admin.open(path)).offers('Cancel deployment')).toBe(false)
+      // The page was open before: a deployment that runs is not stopped half done.
+      const refused = await again.form('Cancel deployment').submit()
+      expect(refused.notices[0]).toContain('A runner has taken this deployment')
+      const key = { alias: shop.alias, deployment_id: deployment!.id }
+      expect(await shop.call(showDeployment, key)).toMatchObject({
+        state: 'running',
+        cancel_requested: false,
+      })
+      // Without the condition its runner is asked to stop, as before.
+      expect(await shop.call(cancelDeployment, key)).toMatchObject({ cancel_requested: true })
+    },
+  )
 
   test('is decided on with the diff that was on the page, and no other', async () => {
     const shop = await scene()
@@ -366,31 +381,34 @@ describe('a proposal', () => {
     expect((await shop.admin.open(`${shop.tab}/proposals`)).row('Add up prices')).toContain('Came back')
   })
 
-  test('waits in the change queue of all apps, and on the front pages', async () => {
-    const shop = await scene()
-    const none = await shop.admin.open('/console/proposals')
-    expect(none.text).toContain('Nothing to review')
-    const { path } = await proposed(shop)
-    const queue = await shop.admin.open('/console/proposals')
-    expect(queue.link('Add up prices')).toBe(path)
-    expect(queue.text).toContain('You may approve it')
-    for (const front of ['/console', shop.app]) {
-      expect((await shop.admin.open(front)).text).toContain('1 proposal to review')
-    }
-    expect((await shop.admin.open('/console/search?q=add+up')).html).toContain(path)
-    const run = `formaction="${shop.tab}/runs"`
-    expect((await shop.admin.open('/console/search?q=run+shop')).html).toContain(run)
-    expect((await shop.admin.open('/console/search?q=run')).html).not.toContain(run)
-    expect((await shop.admin.open('/console/search?q=change')).html).toContain('href="/console/proposals"')
-    const denied = await queue.form('Filter').with({ state: 'denied' }).submit()
-    expect(denied.text).toContain('No proposals in this state')
-    expect((await shop.owner.open(`${shop.tab}/proposals`)).link('Add up prices')).toBe(path)
-    await (await shop.owner.open('/console/maintenance')).form('Turn off').submit()
-    expect((await shop.admin.open('/console/proposals')).row('Add up prices')).toContain(
-      'The maintenance agent is turned off',
-    )
-    expect((await shop.admin.open('/console')).text).not.toContain('to review')
-  })
+  test.runIf(inject('everyCase'))(
+    'waits in the change queue of all apps, and on the front pages',
+    async () => {
+      const shop = await scene()
+      const none = await shop.admin.open('/console/proposals')
+      expect(none.text).toContain('Nothing to review')
+      const { path } = await proposed(shop)
+      const queue = await shop.admin.open('/console/proposals')
+      expect(queue.link('Add up prices')).toBe(path)
+      expect(queue.text).toContain('You may approve it')
+      for (const front of ['/console', shop.app]) {
+        expect((await shop.admin.open(front)).text).toContain('1 proposal to review')
+      }
+      expect((await shop.admin.open('/console/search?q=add+up')).html).toContain(path)
+      const run = `formaction="${shop.tab}/runs"`
+      expect((await shop.admin.open('/console/search?q=run+shop')).html).toContain(run)
+      expect((await shop.admin.open('/console/search?q=run')).html).not.toContain(run)
+      expect((await shop.admin.open('/console/search?q=change')).html).toContain('href="/console/proposals"')
+      const denied = await queue.form('Filter').with({ state: 'denied' }).submit()
+      expect(denied.text).toContain('No proposals in this state')
+      expect((await shop.owner.open(`${shop.tab}/proposals`)).link('Add up prices')).toBe(path)
+      await (await shop.owner.open('/console/maintenance')).form('Turn off').submit()
+      expect((await shop.admin.open('/console/proposals')).row('Add up prices')).toContain(
+        'The maintenance agent is turned off',
+      )
+      expect((await shop.admin.open('/console')).text).not.toContain('to review')
+    },
+  )
 })
 
 describe('the tab of an app', () => {
@@ -463,29 +481,32 @@ describe('the tab of an app', () => {
     expect((await shop.viewer.open(`${run}/evidence?ref=${encodeURIComponent(REF)}`)).status).toBe(403)
   })
 
-  test('says how a run ended, here and in the list, and takes nothing but health for health', async () => {
-    const shop = await scene()
-    const executionId = await shop.start()
-    await runScript(system, () => turnOf('All is well.'))
-    const isIt = eq(maintenanceRuns.id, executionId)
-    for (const code of TERMINAL_CODES) {
-      const { chip } = outcomeOf(code)
-      await system.db.update(maintenanceRuns).set({ terminalCode: code, reason: null }).where(isIt)
-      const isWell = code === 'found_nothing'
-      for (const path of [`${shop.tab}/runs/${executionId}`, shop.tab]) {
-        const { html } = await shop.owner.open(path)
-        const [, tone] = new RegExp(`<span class="badge badge-(\\w+)">${chip}</span>`).exec(html) ?? []
-        expect([chip, tone]).toEqual([chip, expect.stringMatching(isWell ? /^on$/ : /^(?:off|wait|bad)$/)])
+  test.runIf(inject('everyCase'))(
+    'says how a run ended, here and in the list, and takes nothing but health for health',
+    async () => {
+      const shop = await scene()
+      const executionId = await shop.start()
+      await runScript(system, () => turnOf('All is well.'))
+      const isIt = eq(maintenanceRuns.id, executionId)
+      for (const code of TERMINAL_CODES) {
+        const { chip } = outcomeOf(code)
+        await system.db.update(maintenanceRuns).set({ terminalCode: code, reason: null }).where(isIt)
+        const isWell = code === 'found_nothing'
+        for (const path of [`${shop.tab}/runs/${executionId}`, shop.tab]) {
+          const { html } = await shop.owner.open(path)
+          const [, tone] = new RegExp(`<span class="badge badge-(\\w+)">${chip}</span>`).exec(html) ?? []
+          expect([chip, tone]).toEqual([chip, expect.stringMatching(isWell ? /^on$/ : /^(?:off|wait|bad)$/)])
+        }
       }
-    }
-    const known = { terminalCode: 'found_nothing', reason: 'ONLY_KNOWN' } as const
-    await system.db.update(maintenanceRuns).set(known).where(isIt)
-    for (const path of [shop.app, shop.tab, '/console/maintenance', `${shop.tab}/runs/${executionId}`]) {
-      const page = await shop.owner.open(path)
-      expect(page.text, path).toContain('It found only what is known already')
-      expect(page.html, path).not.toMatch(/badge-on[^<]*>[^<]*Ran, found nothing/)
-    }
-  })
+      const known = { terminalCode: 'found_nothing', reason: 'ONLY_KNOWN' } as const
+      await system.db.update(maintenanceRuns).set(known).where(isIt)
+      for (const path of [shop.app, shop.tab, '/console/maintenance', `${shop.tab}/runs/${executionId}`]) {
+        const page = await shop.owner.open(path)
+        expect(page.text, path).toContain('It found only what is known already')
+        expect(page.html, path).not.toMatch(/badge-on[^<]*>[^<]*Ran, found nothing/)
+      }
+    },
+  )
 })
 
 describe('the page of the organization', () => {
