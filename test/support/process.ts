@@ -16,6 +16,10 @@ import { freePort } from './free-port.ts'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const LAUNCHER = join(ROOT, 'bin', 'server')
 
+/** What this run has compiled already, where it keeps that: a process that is killed never writes down its own. */
+const compiled = process.env['NODE_COMPILE_CACHE']
+const COMPILED = compiled === undefined ? {} : { NODE_COMPILE_CACHE: compiled }
+
 /** A first start makes two embedded databases and the sample: seconds, or minutes where others use the machine as well. */
 const READY_MS = 240_000
 
@@ -86,7 +90,7 @@ export function processes(): Processes {
     const home = await newFolder()
     const SVC_DATA_DIR = env['SVC_DATA_DIR'] ?? join(home, 'data')
     // Nothing of this test's own environment: a developer's settings must not decide what is proved.
-    const clean = { PATH: process.env['PATH'] ?? '', HOME: home }
+    const clean = { PATH: process.env['PATH'] ?? '', HOME: home, ...COMPILED }
     const command = [process.execPath, launcher, ...args]
     // Any port, because the usual one is the same for every installation on this machine.
     const settings = { ...clean, SVC_DATA_DIR, MANAGED_DATABASE_PORT: '0', ...env, PORT, METRICS_PORT }

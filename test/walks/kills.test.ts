@@ -154,6 +154,7 @@ describe.skipIf(inject('engine') === 'pglite')('killed in the midst', { timeout:
       const { port } = model.address() as AddressInfo
       const env = {
         ...freshSecrets(),
+        SVC_SERVICES: 'api-gateway,auth-service,worker',
         DATABASE_URL: database.url!,
         SVC_DATA_DIR: await own.newFolder(),
         MANAGED_DATABASE_URL: inject('managedDatabases'),
