@@ -45,6 +45,10 @@ export type PostgresServer = { readonly url: string; readonly template: string; 
 async function newOnServer({ url, template, pooler }: PostgresServer): Promise<TestDatabase> {
   const name = `${template}_${randomBytes(4).toString('hex')}`
   await onServer(url, `create database ${name} template ${template}`)
+  // A statement is planned once a connection, and not for each of its first values: most are asked a few times here. The
+  // long tests plan as a server does.
+  if (!inject('everyCase'))
+    await onServer(url, `alter database ${name} set plan_cache_mode = force_generic_plan`)
   const own = databaseUrl(url, name)
   const connection = pooler
     ? await connect({ url: databaseUrl(pooler, name) }, { prepare: false })
