@@ -88,33 +88,36 @@ describe('a credential that nobody knows', () => {
   })
 })
 
-describe.each(['another', 'the same'])('a flood from %s address', (whose) => {
-  test.each(inject('everyCase') ? ['/platform', '/api/v1/me'] : ['/platform'])(
-    'of %s hardly delays assistants of two organizations',
-    async (path) => {
-      const tokens: string[] = []
-      for (const { owner } of orgs) {
-        const assistant = newAssistant(system, await preRegistered(system))
-        tokens.push((await assistant.connect(owner, { scope: 'data:read' })).access)
-      }
-      for (const token of tokens) expect((await whoami(system, token)).status).toBe(200)
-      let answered = 0
-      const flood = Array.from({ length: 200 }, async () => {
-        // Without a header of its own, it is the address that `whoami` has.
-        const { status } = await ask(path, makeUpToken(), whose === 'another' ? '203.0.113.9' : '127.0.0.1')
-        answered += 1
-        return status
-      })
-      await expect.poll(() => answered, { interval: 1 }).toBeGreaterThan(0)
-      const before = answered
-      const calls = await Promise.all(tokens.map((token) => whoami(system, token)))
-      const meanwhile = answered - before
-      expect(calls.map(({ status }) => status)).toEqual([200, 200])
-      expect(meanwhile).toBeLessThan(100)
-      expect(new Set(await Promise.all(flood))).toEqual(new Set([401]))
-    },
-  )
-})
+describe.each(inject('everyCase') ? ['another', 'the same'] : ['the same'])(
+  'a flood from %s address',
+  (whose) => {
+    test.each(inject('everyCase') ? ['/platform', '/api/v1/me'] : ['/platform'])(
+      'of %s hardly delays assistants of two organizations',
+      async (path) => {
+        const tokens: string[] = []
+        for (const { owner } of orgs) {
+          const assistant = newAssistant(system, await preRegistered(system))
+          tokens.push((await assistant.connect(owner, { scope: 'data:read' })).access)
+        }
+        for (const token of tokens) expect((await whoami(system, token)).status).toBe(200)
+        let answered = 0
+        const flood = Array.from({ length: 200 }, async () => {
+          // Without a header of its own, it is the address that `whoami` has.
+          const { status } = await ask(path, makeUpToken(), whose === 'another' ? '203.0.113.9' : '127.0.0.1')
+          answered += 1
+          return status
+        })
+        await expect.poll(() => answered, { interval: 1 }).toBeGreaterThan(0)
+        const before = answered
+        const calls = await Promise.all(tokens.map((token) => whoami(system, token)))
+        const meanwhile = answered - before
+        expect(calls.map(({ status }) => status)).toEqual([200, 200])
+        expect(meanwhile).toBeLessThan(100)
+        expect(new Set(await Promise.all(flood))).toEqual(new Set([401]))
+      },
+    )
+  },
+)
 
 test('a proxy that TRUSTED_PROXIES does not name is named where the operator looks', async () => {
   const behind = await startListeningSystem({ TRUSTED_PROXIES: '' })
