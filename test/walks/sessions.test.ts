@@ -1,6 +1,6 @@
 /** Signing in, staying signed in, signing out; and what guessers, thieves and the curious meet instead. */
 import { createHash } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { eq } from '../../db/drizzle.ts'
 import { sessions } from '../../db/schema.ts'
 import { argon2Passwords } from '../../src/adapters/passwords/argon2.ts'
@@ -181,13 +181,16 @@ describe('guessing passwords', () => {
     expect((await tryPassword(email, PASSWORD, from)).status).toBe(201)
   })
 
-  test('an office behind one network address signs in as often as it likes', async () => {
-    const from = address()
-    const { email } = await makePerson(system)
-    for (let n = 0; n <= SIGN_IN_FAILURES_PER_ADDRESS.count; n++) {
-      expect((await tryPassword(email, PASSWORD, from)).status).toBe(201)
-    }
-  })
+  test.runIf(inject('everyCase'))(
+    'an office behind one network address signs in as often as it likes',
+    async () => {
+      const from = address()
+      const { email } = await makePerson(system)
+      for (let n = 0; n <= SIGN_IN_FAILURES_PER_ADDRESS.count; n++) {
+        expect((await tryPassword(email, PASSWORD, from)).status).toBe(201)
+      }
+    },
+  )
 
   test('at an open browser’s "change password" is counted too', async () => {
     const person = await makePerson(system)

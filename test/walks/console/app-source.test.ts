@@ -80,41 +80,46 @@ describe('the source', () => {
     }
   })
 
-  test('of a file is text with lines to link to, hides nothing, comes in parts, and is cut where endless', async () => {
-    const { owner, source, push } = await scene()
-    const lines = Array.from({ length: 4_500 }, (_, at) => `line ${at + 1}`).join('\n')
-    await push({
-      'html.js': '<script>alert(1)</script>\n"onclick=" </td></table>&lt;\n',
-      'hidden.js': 'if (isAdmin\u202e \u2066) {\u200b\u0007\ttab\u{e0041}\n',
-      'long.js': lines,
-      'endless.js': 'x'.repeat(100_000),
-      'empty.js': '',
-      'binary.bin': '\u0000\u0001\u0000',
-    })
-    const file = (path: string, more = '') => owner.open(`${source}?path=${path}${more}`)
-    const text = await file('html.js')
-    expect(text.html).toContain('<tr id="L2"><td class="code-number"><a href="#L2" aria-label="Line 2">2</a>')
-    expect(text.html).toContain('&lt;script&gt;alert(1)&lt;/script&gt;')
-    expect(text.html).toContain('&lt;/td&gt;&lt;/table&gt;&amp;lt;')
-    expect(text.html).not.toContain('<script>alert')
-    const hidden = await file('hidden.js')
-    for (const code of ['202E', '2066', '200B', '0007', 'E0041'])
-      expect(hidden.html).toContain(`>U+${code}</span>`)
-    for (const character of ['\u202e', '\u2066', '\u200b', '\u0007'])
-      expect(hidden.html).not.toContain(character)
-    const long = await file('long.js')
-    expect(long.text).toContain('Lines 1 to 2000 of 4500')
-    expect(long.html).not.toContain('id="L2001"')
-    expect((await file('long.js', '&from=4001')).html).toContain('id="L4321"')
-    expect((await file('long.js', '&from=-5')).html).toContain('id="L1"')
-    // An address that somebody wrote: no part begins there.
-    expect((await file('long.js', '&from=1500')).html).toMatch(/#L1">Previous/)
-    const endless = await file('endless.js')
-    expect(endless.text).toContain('98000 more characters')
-    expect(endless.html.length).toBeLessThan(40_000)
-    expect((await file('empty.js')).text).toContain('has no contents')
-    expect((await file('binary.bin')).text).toContain('Binary file')
-  })
+  test.runIf(inject('everyCase'))(
+    'of a file is text with lines to link to, hides nothing, comes in parts, and is cut where endless',
+    async () => {
+      const { owner, source, push } = await scene()
+      const lines = Array.from({ length: 4_500 }, (_, at) => `line ${at + 1}`).join('\n')
+      await push({
+        'html.js': '<script>alert(1)</script>\n"onclick=" </td></table>&lt;\n',
+        'hidden.js': 'if (isAdmin\u202e \u2066) {\u200b\u0007\ttab\u{e0041}\n',
+        'long.js': lines,
+        'endless.js': 'x'.repeat(100_000),
+        'empty.js': '',
+        'binary.bin': '\u0000\u0001\u0000',
+      })
+      const file = (path: string, more = '') => owner.open(`${source}?path=${path}${more}`)
+      const text = await file('html.js')
+      expect(text.html).toContain(
+        '<tr id="L2"><td class="code-number"><a href="#L2" aria-label="Line 2">2</a>',
+      )
+      expect(text.html).toContain('&lt;script&gt;alert(1)&lt;/script&gt;')
+      expect(text.html).toContain('&lt;/td&gt;&lt;/table&gt;&amp;lt;')
+      expect(text.html).not.toContain('<script>alert')
+      const hidden = await file('hidden.js')
+      for (const code of ['202E', '2066', '200B', '0007', 'E0041'])
+        expect(hidden.html).toContain(`>U+${code}</span>`)
+      for (const character of ['\u202e', '\u2066', '\u200b', '\u0007'])
+        expect(hidden.html).not.toContain(character)
+      const long = await file('long.js')
+      expect(long.text).toContain('Lines 1 to 2000 of 4500')
+      expect(long.html).not.toContain('id="L2001"')
+      expect((await file('long.js', '&from=4001')).html).toContain('id="L4321"')
+      expect((await file('long.js', '&from=-5')).html).toContain('id="L1"')
+      // An address that somebody wrote: no part begins there.
+      expect((await file('long.js', '&from=1500')).html).toMatch(/#L1">Previous/)
+      const endless = await file('endless.js')
+      expect(endless.text).toContain('98000 more characters')
+      expect(endless.html.length).toBeLessThan(40_000)
+      expect((await file('empty.js')).text).toContain('has no contents')
+      expect((await file('binary.bin')).text).toContain('Binary file')
+    },
+  )
 
   test.runIf(inject('everyCase'))(
     'shows what changed, as text and to an end, and compares with another revision',

@@ -1,5 +1,5 @@
 /** The pages of integrations and subscriptions: connecting each kind, changing it, and what is sent where. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { integrations } from '../../../db/schema.ts'
 import { eq } from '../../../db/drizzle.ts'
 import { connectWebhook, listIntegrations } from '../../../src/contracts/integrations.ts'
@@ -241,28 +241,35 @@ describe('subscriptions', () => {
     expect(unknown.notices[0]).toContain('No event of this type is defined, so nothing')
   })
 
-  test('say what, where, when and since whom; are filtered, and paged with the filter', async () => {
-    const { owner, connect, call, org } = await scene()
-    const [desk, pager] = [await connect('Desk'), await connect('Pager')]
-    await call(createSubscription, { integration_id: desk, pattern: 'application.check.*', timing: 'hourly' })
-    for (let n = 0; n < 51; n++)
-      await call(createSubscription, { integration_id: pager, pattern: `more.n${n}` })
-    const page = await owner.open(`${SUBSCRIPTIONS}?pattern=check`)
-    expect(page.rows.map((cells) => cells.join(' | '))).toEqual([
-      expect.stringMatching(
-        new RegExp(
-          `^application\\.check\\.\\* added by ${org.owner.name} \\| Desk Webhook \\| Hourly \\| On \\| Never`,
+  test.runIf(inject('everyCase'))(
+    'say what, where, when and since whom; are filtered, and paged with the filter',
+    async () => {
+      const { owner, connect, call, org } = await scene()
+      const [desk, pager] = [await connect('Desk'), await connect('Pager')]
+      await call(createSubscription, {
+        integration_id: desk,
+        pattern: 'application.check.*',
+        timing: 'hourly',
+      })
+      for (let n = 0; n < 51; n++)
+        await call(createSubscription, { integration_id: pager, pattern: `more.n${n}` })
+      const page = await owner.open(`${SUBSCRIPTIONS}?pattern=check`)
+      expect(page.rows.map((cells) => cells.join(' | '))).toEqual([
+        expect.stringMatching(
+          new RegExp(
+            `^application\\.check\\.\\* added by ${org.owner.name} \\| Desk Webhook \\| Hourly \\| On \\| Never`,
+          ),
         ),
-      ),
-    ])
-    const found = await page.form('Filter').with({ pattern: '', integration: pager }).submit()
-    expect(found.rows).toHaveLength(50)
-    expect((await owner.open(found.link('Next page'))).rows).toHaveLength(1)
-    expect((await page.form('Filter').with({ enabled: 'false' }).submit()).text).toContain(
-      'No matching subscriptions',
-    )
-    expect((await owner.open(`${SUBSCRIPTIONS}?enabled=maybe&integration=x`)).rows).toHaveLength(50)
-  })
+      ])
+      const found = await page.form('Filter').with({ pattern: '', integration: pager }).submit()
+      expect(found.rows).toHaveLength(50)
+      expect((await owner.open(found.link('Next page'))).rows).toHaveLength(1)
+      expect((await page.form('Filter').with({ enabled: 'false' }).submit()).text).toContain(
+        'No matching subscriptions',
+      )
+      expect((await owner.open(`${SUBSCRIPTIONS}?enabled=maybe&integration=x`)).rows).toHaveLength(50)
+    },
+  )
 
   test('are tested, paused, changed and deleted from their row, and lead back to the same list', async () => {
     const { owner, connect, call, subscribed } = await scene()
