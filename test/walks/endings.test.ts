@@ -185,26 +185,23 @@ describe('every table is declared, and what is declared to end with a membership
     expect(tables.map(({ name }) => name).toSorted()).toEqual(Object.keys(TABLE_ENDINGS).toSorted())
   })
 
-  test.each(inject('everyCase') ? ['is removed', 'leaves'] : ['is removed'])(
-    'when somebody %s, and nothing comes back with them',
-    async (how) => {
-      const person = await makeMember(system, org, 'owner')
-      const rows = Object.entries(MAKE) as [EndingTable, (typeof MAKE)[EndingTable]][]
-      const asks: [string, () => Promise<boolean>][] = []
-      for (const [table, make] of rows) asks.push([table, await make(person)])
-      const alive = async () => {
-        const found: string[] = []
-        for (const [table, isAlive] of asks) if (await isAlive()) found.push(table)
-        return found
-      }
-      expect(await alive()).toEqual(rows.map(([table]) => table))
-      await remove(person, how === 'leaves' ? person : org.owner)
-      expect(await alive()).toEqual([])
-      await comeBack(person)
-      expect(await person.call(whoAmI, {})).toMatchObject({ organization: { id: org.id }, role: 'admin' })
-      expect(await alive()).toEqual([])
-    },
-  )
+  test.each(['is removed', 'leaves'])('when somebody %s, and nothing comes back with them', async (how) => {
+    const person = await makeMember(system, org, 'owner')
+    const rows = Object.entries(MAKE) as [EndingTable, (typeof MAKE)[EndingTable]][]
+    const asks: [string, () => Promise<boolean>][] = []
+    for (const [table, make] of rows) asks.push([table, await make(person)])
+    const alive = async () => {
+      const found: string[] = []
+      for (const [table, isAlive] of asks) if (await isAlive()) found.push(table)
+      return found
+    }
+    expect(await alive()).toEqual(rows.map(([table]) => table))
+    await remove(person, how === 'leaves' ? person : org.owner)
+    expect(await alive()).toEqual([])
+    await comeBack(person)
+    expect(await person.call(whoAmI, {})).toMatchObject({ organization: { id: org.id }, role: 'admin' })
+    expect(await alive()).toEqual([])
+  })
 })
 
 describe('what became less stays less when the database has lost that, until somebody gives it again', () => {
@@ -392,44 +389,38 @@ describe.skipIf(inject('engine') === 'pglite')('at the same moment', () => {
   beforeAll(async () => void (second = await connect({ url: (await testDatabase()).url! }, { poolSize: 1 })))
   afterAll(() => second?.close())
 
-  test.runIf(inject('everyCase'))(
-    'invitations made while their author is removed do not survive',
-    async () => {
-      for (let round = 0; round < 10; round++) {
-        const author = await makeMember(system, org, 'owner')
-        await Promise.allSettled([
-          ...Array.from({ length: 3 }, () => invite(author)),
-          remove(author),
-          ...Array.from({ length: 3 }, () => invite(author)),
-        ])
-        const open = and(eq(invitations.invitedBy, author.userId), isNull(invitations.revokedAt))
-        expect(await system.db.select().from(invitations).where(open)).toEqual([])
-      }
-    },
-  )
+  test('invitations made while their author is removed do not survive', async () => {
+    for (let round = 0; round < 10; round++) {
+      const author = await makeMember(system, org, 'owner')
+      await Promise.allSettled([
+        ...Array.from({ length: 3 }, () => invite(author)),
+        remove(author),
+        ...Array.from({ length: 3 }, () => invite(author)),
+      ])
+      const open = and(eq(invitations.invitedBy, author.userId), isNull(invitations.revokedAt))
+      expect(await system.db.select().from(invitations).where(open)).toEqual([])
+    }
+  })
 
-  test.runIf(inject('everyCase'))(
-    'a token made with a token that is being revoked does not survive it',
-    async () => {
-      for (let round = 0; round < 5; round++) {
-        const root = await makeApiToken(system, org, org.owner)
-        const { token } = await root.call(createApiToken, { name: 'child' })
-        const child = system.as({ token })
-        await Promise.allSettled([
-          child(createApiToken, { name: 'grandchild' }),
-          child(createApiToken, { name: 'grandchild' }),
-          org.owner.call(revokeApiToken, { token_id: root.id }),
-          child(createApiToken, { name: 'grandchild' }),
-          root.call(createApiToken, { name: 'child' }),
-        ])
-        const live = await system.db
-          .select({ name: apiTokens.name })
-          .from(apiTokens)
-          .where(and(eq(apiTokens.orgId, org.id), isNull(apiTokens.revokedAt)))
-        expect(live.filter(({ name }) => name.endsWith('child'))).toEqual([])
-      }
-    },
-  )
+  test('a token made with a token that is being revoked does not survive it', async () => {
+    for (let round = 0; round < 5; round++) {
+      const root = await makeApiToken(system, org, org.owner)
+      const { token } = await root.call(createApiToken, { name: 'child' })
+      const child = system.as({ token })
+      await Promise.allSettled([
+        child(createApiToken, { name: 'grandchild' }),
+        child(createApiToken, { name: 'grandchild' }),
+        org.owner.call(revokeApiToken, { token_id: root.id }),
+        child(createApiToken, { name: 'grandchild' }),
+        root.call(createApiToken, { name: 'child' }),
+      ])
+      const live = await system.db
+        .select({ name: apiTokens.name })
+        .from(apiTokens)
+        .where(and(eq(apiTokens.orgId, org.id), isNull(apiTokens.revokedAt)))
+      expect(live.filter(({ name }) => name.endsWith('child'))).toEqual([])
+    }
+  })
 
   /** What every write that grants something has before its author is removed. */
   async function setUp() {

@@ -176,7 +176,7 @@ describe('between two calls', () => {
   })
 })
 
-describe.runIf(inject('everyCase'))('between the exchange and the first call', () => {
+describe('between the exchange and the first call', () => {
   test.each(Object.keys(ENDINGS))('%s', async (how) => {
     const token = tokenIn(await swap())
     await ENDINGS[how]![0]()

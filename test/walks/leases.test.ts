@@ -793,35 +793,32 @@ test('a claim that takes only the share of an organization says that there is mo
 })
 
 // A worker that thaws writes what another one ends for it at the same moment, and neither knows the other's order.
-test.runIf(inject('everyCase'))(
-  'answers that two write at once, each in an order of its own, count once',
-  async () => {
-    const claimer = { worker: 'worker', leaseSeconds: SECONDS }
-    const facts = { now: now(), durationMs: 1, jitter: 0, isShared: false, response: null }
-    for (let round = 0; round < 10; round++) {
-      for (const orgId of ORGS) await message.make(orgId, 40)
-      const { claimed } = await claimMessages(storage(), claimer)
-      const { started } = await finishAndStartAttempts(
-        storage(),
-        claimer,
-        [],
-        claimed.map((one) => [one]),
-      )
-      const results = started.map((one) =>
-        attemptResult(
-          { ...one, channel: 'webhook', integrationId: null, isRepeatable: false },
-          { kind: 'sent', httpStatus: 200 },
-          facts,
-        ),
-      )
-      const written = await Promise.all(
-        [results, results.toReversed()].map((some) => finishAndStartAttempts(storage(), claimer, some, [])),
-      )
-      expect(new Set(started.map(({ orgId }) => orgId)).size).toBe(2)
-      expect(written.flatMap(({ ended }) => ended)).toHaveLength(started.length)
-    }
-  },
-)
+test('answers that two write at once, each in an order of its own, count once', async () => {
+  const claimer = { worker: 'worker', leaseSeconds: SECONDS }
+  const facts = { now: now(), durationMs: 1, jitter: 0, isShared: false, response: null }
+  for (let round = 0; round < 10; round++) {
+    for (const orgId of ORGS) await message.make(orgId, 40)
+    const { claimed } = await claimMessages(storage(), claimer)
+    const { started } = await finishAndStartAttempts(
+      storage(),
+      claimer,
+      [],
+      claimed.map((one) => [one]),
+    )
+    const results = started.map((one) =>
+      attemptResult(
+        { ...one, channel: 'webhook', integrationId: null, isRepeatable: false },
+        { kind: 'sent', httpStatus: 200 },
+        facts,
+      ),
+    )
+    const written = await Promise.all(
+      [results, results.toReversed()].map((some) => finishAndStartAttempts(storage(), claimer, some, [])),
+    )
+    expect(new Set(started.map(({ orgId }) => orgId)).size).toBe(2)
+    expect(written.flatMap(({ ended }) => ended)).toHaveLength(started.length)
+  }
+})
 
 test.runIf(inject('everyCase'))(
   'what cannot be handled keeps nothing of its own organization waiting, however much it is',
