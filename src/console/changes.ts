@@ -34,10 +34,14 @@ async function passOn(c: PageContext): Promise<Response> {
   const rotated = AbortSignal.timeout(Math.round(secondsUntilRotation(c, token) * 1000))
   const signal = AbortSignal.any([c.req.raw.signal, rotated])
   const options = optionsFor(c, token, { organization, signal })
-  const body = await openStream(c.var.deps.gateway, options)(watchChanges, {})
+  const body = await openStream(c.var.deps.gateway, options)(watchChanges, {}).catch((error: unknown) => {
+    // It is over before it began: the browser opens another one, with the new token, as it does after any that ends.
+    if (!rotated.aborted || error instanceof ServiceError) throw error
+    return null
+  })
   // By the context, which knows the cookie: the token may be a new one.
   const headers = { 'content-type': EVENT_STREAM, 'cache-control': 'no-store', 'x-accel-buffering': 'no' }
-  if (c.req.method !== 'HEAD') return c.body(body, 200, headers)
-  await body.cancel()
+  if (c.req.method !== 'HEAD') return c.body(body ?? '', 200, headers)
+  await body?.cancel()
   return c.body(null, 200, headers)
 }
