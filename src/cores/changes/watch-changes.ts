@@ -14,9 +14,9 @@ import { readChange, type Change } from './notify-change.ts'
 const LEAST_MS = 1_000
 /**
  * Without an event. Proxies give up a silent connection after a minute, a console of its own after REMOTE_ANSWER_SECONDS, and
- * rights that ended close it by then.
+ * rights that ended close it by then. Nearly all that an open page costs is to ask for them: not more often than it must be.
  */
-const REST_MS = 20_000
+const REST_MS = 30_000
 /** Until it is begun to be read. Nobody reads the one of a call that was answered without it, or of who has left. */
 const FIRST_READ_MS = 3_000
 /** A process that ends lets all of its streams go at once: they come back one after the other. */
