@@ -249,6 +249,35 @@ describe.skipIf(findChromium() === undefined)('the shell in a browser', { timeou
     await page.context().close()
   })
 
+  test.each([
+    ['/console/agents?all=true', 880],
+    ['/console/agents?all=true', 1024],
+    ['/console/activity', 880],
+    ['/console/activity', 1024],
+  ] as const)('%s: no word is cut at %d pixels', async (path, width) => {
+    const page = await open(path, { viewport: { width, height: 860 } })
+    const words = await page.locator('table[class*=columns-] .cell').evaluateAll((cells) =>
+      cells.flatMap((cell) => {
+        const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT)
+        const found: { word: string; lines: number }[] = []
+        while (texts.nextNode()) {
+          const text = texts.currentNode
+          if (text.parentElement?.closest('dialog')) continue
+          for (const { 0: word, index } of (text.textContent ?? '').matchAll(/[^\s-]+/g)) {
+            const range = new Range()
+            range.setStart(text, index)
+            range.setEnd(text, index + word.length)
+            found.push({ word, lines: new Set([...range.getClientRects()].map(({ top }) => top)).size })
+          }
+        }
+        return found
+      }),
+    )
+    expect(words.length).toBeGreaterThan(0)
+    expect(words.filter(({ lines }) => lines > 1)).toEqual([])
+    await page.context().close()
+  })
+
   test('the width of the window is used up to 1440 pixels', async () => {
     const page = await open('/console/members', { viewport: { width: 1920, height: 900 } })
     const frame = await page.locator('.frame').evaluate((one) => one.getBoundingClientRect().width)
