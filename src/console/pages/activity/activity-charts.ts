@@ -33,9 +33,13 @@ export const withEmptyDays = (days: readonly string[], counted: readonly Day[]):
       counted.find((one) => one.day === day) ?? { day, answered: 0, refused: 0, failed: 0, questions: 0 },
   )
 
+/** Of all days, and of one outcome or of any. */
+export const callsIn = (days: readonly Day[], outcome?: ActivityOutcome): number =>
+  days.reduce((sum, day) => sum + (outcome === undefined ? callsOf(day) : day[outcome]), 0)
+
 export function activityCharts(noun: 'Questions' | 'Calls', days: readonly Day[]) {
-  const total = (outcome: ActivityOutcome): number => days.reduce((sum, day) => sum + day[outcome], 0)
-  const all = ACTIVITY_OUTCOMES.reduce((sum, outcome) => sum + total(outcome), 0)
+  const total = (outcome: ActivityOutcome): number => callsIn(days, outcome)
+  const all = callsIn(days)
   const [first, last] = [days[0], days.at(-1)]
   if (!first || !last || all === 0) return null
   const share = percentWords(total('refused'), all)

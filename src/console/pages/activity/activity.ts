@@ -18,9 +18,10 @@ import {
   type PageContext,
 } from '../../context.ts'
 import { principalLabel } from '../agents/client-labels.ts'
-import { activityCharts, chartDays, withEmptyDays } from './activity-charts.ts'
+import { activityCharts, callsIn, chartDays, withEmptyDays } from './activity-charts.ts'
 import { ACTIVITY_PATH, entryCells, entryColumns } from './activity-rows.ts'
 import { beginOf, endOf, readDay } from '../../day-filter.ts'
+import { totalBeside } from '../../total-beside.ts'
 
 type Type = (typeof ACTIVITY_TYPES)[number]
 
@@ -43,14 +44,10 @@ async function showActivity(c: PageContext) {
   const period = { from: beginOf(from), to: endOf(to) }
   const days = chartDays(from, to, c.var.deps.clock())
   const charted = { from: beginOf(days[0] ?? from), to: endOf(days.at(-1) ?? to) }
+  const listed = { ...rows, ...period, outcome }
+  const cursor = c.req.query('cursor')
   const [list, other, summary, offered, sources, people] = await Promise.all([
-    session.call(listActivity, {
-      ...rows,
-      ...period,
-      outcome,
-      cursor: c.req.query('cursor'),
-      count: 'true',
-    }),
+    session.call(listActivity, { ...listed, cursor }),
     // A function names no data source.
     session.call(listActivity, {
       ...calls,
@@ -68,11 +65,16 @@ async function showActivity(c: PageContext) {
     sourceOptions(session),
     seesAll ? session.call(listMembers, { org_id, limit: PAGE_MAX }) : undefined,
   ])
+  const isWhole = cursor === undefined && list.next_cursor === undefined
+  const total = await totalBeside(
+    { whole: isWhole ? list.activity.length : undefined, charted: callsIn(summary.days, outcome) },
+    () => session.call(listActivity, { ...listed, limit: 1, count: 'true' }),
+  )
   const noun = type === 'data_source' ? 'Questions' : 'Calls'
   return page(c, {
     title: 'Activity',
     lead: `${seesAll ? 'Calls by all members' : 'Your calls'} in ${organizationOf(c).name}, from the console, assistants and scripts. Questions and answers are never stored, only sizes and digests.`,
-    tabs: tabsFor(c, type, { [type]: list.total, [otherThan(type)]: other.total }),
+    tabs: tabsFor(c, type, { [type]: total, [otherThan(type)]: other.total }),
     body: html`${activityCharts(noun, withEmptyDays(days, summary.days))}
       ${listCard(c, {
         changes: 'activity',
@@ -89,7 +91,7 @@ async function showActivity(c: PageContext) {
         rows: list.activity.map(entryCells),
         empty: emptyList(c, type),
         next: list.next_cursor,
-        total: list.total,
+        total,
         age: list.age_seconds,
       })}`,
   })

@@ -1,6 +1,7 @@
 /** The delivery workbench: how every integration is, what was sent, and what was not and why. */
 import { html } from 'hono/html'
 import {
+  listDeliveries,
   listIntegrationHealth,
   listRecoveries,
   replayFailedDeliveries,
@@ -14,10 +15,11 @@ import { setFlash } from '../../flash.ts'
 import { page } from '../../layout.ts'
 import { cancelButton, dialog, filterSelect } from '../../components.ts'
 import { createRoutes, organizationOf, sessionOf, type PageContext } from '../../context.ts'
-import { deliveryChart } from './delivery-charts.ts'
+import { deliveriesIn, deliveryChart } from './delivery-charts.ts'
 import { deliveryHeadline } from './delivery-headline.ts'
 import { deliveryTable, liveDeliveries, newestDeliveries, readDeliveries } from './delivery-list.ts'
 import { exportDeliveries } from './deliveries-export.ts'
+import { totalBeside } from '../../total-beside.ts'
 import { momentOf, readFilters, type Filters } from './delivery-filters.ts'
 import { DELIVERIES_PATH } from './delivery-labels.ts'
 import { healthCard } from './integration-health.ts'
@@ -48,11 +50,21 @@ async function showDeliveries(c: PageContext) {
   const { integration_id } = filters
   // Weeks of deliveries are counted only where that is shown, and once; how integrations are says which there are.
   const [deliveries, summary, health, listed] = await Promise.all([
-    readDeliveries(c, filters),
+    readDeliveries(c, filters, isFiltered),
     isFiltered ? undefined : call(summarizeDeliveries, { health: 'true' }),
     isFiltered && integration_id !== undefined ? call(listIntegrationHealth, {}) : undefined,
     isFiltered ? call(listIntegrations, {}) : undefined,
   ])
+  const total =
+    summary === undefined
+      ? deliveries.total
+      : await totalBeside(
+          {
+            whole: deliveries.next_cursor === undefined ? deliveries.deliveries.length : undefined,
+            charted: deliveriesIn(summary.days),
+          },
+          () => call(listDeliveries, { limit: 1, count: 'true' }),
+        )
   const integrations = listed?.integrations ?? []
   const named = summary?.health?.integrations ?? integrations
   const now = c.var.deps.clock()
@@ -63,7 +75,7 @@ async function showDeliveries(c: PageContext) {
     ${linkButton(`${DELIVERIES_PATH}.csv${filterQuery(c)}`, 'Export CSV', 'quiet')} ${replayDialog(c, filters, named)}`,
     body: html`${summary?.health && html`${deliveryHeadline(summary, summary.health.integrations, now)}`}
     ${health && (await chosenPanel(c, filters, integrations, health.integrations))}
-    ${deliveryTable(c, filters, deliveries, named)}
+    ${deliveryTable(c, filters, { ...deliveries, total }, named)}
     ${summary?.health && html`${healthCard(c, summary.health)} ${deliveryChart(summary, now)}`}`,
   })
 }

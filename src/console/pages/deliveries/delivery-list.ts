@@ -13,12 +13,16 @@ import { DELIVERIES_PATH, destinationOf, failureWords, outcomeBadge } from './de
 type Page = z.output<typeof listDeliveries.output>
 export type Delivery = Page['deliveries'][number]
 
-/** Not counted where it is read every other second. */
-export const readDeliveries = (c: PageContext, filters: Filters): Promise<Page> =>
+/** Not counted where it is read every other second, or counted elsewhere. */
+export const readDeliveries = (
+  c: PageContext,
+  filters: Filters,
+  isCounted = c.req.query('live') !== 'true',
+): Promise<Page> =>
   sessionOf(c).call(listDeliveries, {
     ...asInput(filters),
     cursor: c.req.query('cursor'),
-    count: String(c.req.query('live') !== 'true'),
+    count: String(isCounted),
   })
 
 /** Of the filters and the page of the list: going from one to the next keeps both. */
