@@ -34,7 +34,7 @@ async function passOn(c: PageContext): Promise<Response> {
   const rotated = AbortSignal.timeout(Math.round(secondsUntilRotation(c, token) * 1000))
   const signal = AbortSignal.any([c.req.raw.signal, rotated])
   const options = optionsFor(c, token, { organization, signal })
-  const body = await openStream(c.var.deps.gateway, options)(watchChanges, {}).catch((error: unknown) => {
+  const body = await openStream(c.get('deps').gateway, options)(watchChanges, {}).catch((error: unknown) => {
     // It is over before it began: the browser opens another one, with the new token, as it does after any that ends.
     if (!rotated.aborted || error instanceof ServiceError) throw error
     return null

@@ -53,8 +53,11 @@ export const stats = (label: string, numbers: readonly (Stat | false)[]) =>
  * Nothing is cut off: what does not fit takes a second line. On a phone the rows become cards.
  * Changing `display` takes a table's meaning away from screen readers, so the roles are set explicitly.
  */
-export const table = (caption: string, columns: readonly string[], rows: readonly (readonly Content[])[]) =>
-  html`<table role="table" class="columns-${columns.length}">
+export const table = (caption: string, columns: readonly string[], rows: readonly (readonly Content[])[]) => {
+  const cellStarts = columns.map(
+    (column) => html`<td role="cell" data-label="${column.startsWith('(') ? '' : column}"><div class="cell">`,
+  )
+  return html`<table role="table" class="columns-${columns.length}">
     <caption class="unseen">${caption}</caption>
     <thead role="rowgroup">
       <tr role="row">
@@ -64,11 +67,12 @@ export const table = (caption: string, columns: readonly string[], rows: readonl
     <tbody role="rowgroup">
       ${rows.map(
         (cells) => html`<tr role="row">
-          ${cells.map((cell, at) => html`<td role="cell" data-label="${columns[at]?.startsWith('(') ? '' : columns[at]}"><div class="cell">${typeof cell === 'number' ? formatNumber(cell) : cell}</div></td>`)}
+          ${cells.map((cell, at) => html`${cellStarts[at]}${typeof cell === 'number' ? formatNumber(cell) : cell}</div></td>`)}
         </tr>`,
       )}
     </tbody>
   </table>`
+}
 
 /** A form that is sent as an address. */
 export const addressForm = (c: PageContext, label: string, fields: Content) => {
@@ -221,18 +225,22 @@ export const breakable = (word: string, separator: '.' | '_') =>
   word.split(separator).map((part, at) => html`${at > 0 && html`${separator}<wbr />`}${part}`)
 
 const EXACT = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'UTC' })
-const SHOWN = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
 const DAY = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' })
-const shown = (iso: string): string => `${SHOWN.format(new Date(iso))} UTC`
 const exact = (iso: string): string => `${EXACT.format(new Date(iso))} UTC`
+/** Without its seconds: to format it a second time takes longer than to cut them off, and long lists have many. */
+const toTheMinute = (moment: string): string => moment.replace(/:\d\d UTC$/, ' UTC')
 
 /** How long ago, or when to come. The script says it and keeps it true; without it, the time itself. To the second on hover. */
-export const time = (iso: string) =>
-  html`<time datetime="${iso}" title="${exact(iso)}" data-relative>${shown(iso)}</time>`
+export const time = (iso: string) => {
+  const moment = exact(iso)
+  return html`<time datetime="${iso}" title="${moment}" data-relative>${toTheMinute(moment)}</time>`
+}
 
 /** For sentences such as "until …". The script converts it to the reader's time zone. */
-export const exactTime = (iso: string) =>
-  html`<time datetime="${iso}" title="${exact(iso)}">${shown(iso)}</time>`
+export const exactTime = (iso: string) => {
+  const moment = exact(iso)
+  return html`<time datetime="${iso}" title="${moment}">${toTheMinute(moment)}</time>`
+}
 
 export const day = (iso: string) =>
   html`<time datetime="${iso}" title="${exact(iso)}" data-day>${DAY.format(new Date(iso))}</time>`

@@ -2,7 +2,7 @@
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
 import type { PageContext } from './context.ts'
 
-const isSecure = (c: PageContext): boolean => c.var.deps.appUrl.protocol === 'https:'
+const isSecure = (c: PageContext): boolean => c.get('deps').appUrl.protocol === 'https:'
 
 /** `__Host-` keeps other hosts of the domain from planting a cookie; browsers accept it over https only. */
 const nameFor = (c: PageContext, name: string): string => (isSecure(c) ? `__Host-${name}` : name)
@@ -33,6 +33,6 @@ export const readSessionToken = (c: PageContext): string | undefined => readCook
 export const clearSessionToken = (c: PageContext): void => clearCookie(c, SESSION)
 
 export function saveSessionToken(c: PageContext, session: { token: string; expires_at: string }): void {
-  const seconds = (Date.parse(session.expires_at) - c.var.deps.clock().getTime()) / 1000
+  const seconds = (Date.parse(session.expires_at) - c.get('deps').clock().getTime()) / 1000
   writeCookie(c, SESSION, session.token, seconds)
 }

@@ -189,4 +189,5 @@ const searchDialog = (c: PageContext) =>
   </dialog>
   ${form(c, SEARCH, '', '', undefined, ACT_FORM)}`
 
-const footer = (c: PageContext) => html`<footer class="foot"><span>svc ${c.var.deps.version}</span></footer>`
+const footer = (c: PageContext) =>
+  html`<footer class="foot"><span>svc ${c.get('deps').version}</span></footer>`

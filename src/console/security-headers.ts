@@ -5,13 +5,13 @@ import type { PageContext } from './context.ts'
 export async function securityHeaders(c: PageContext, next: Next): Promise<void> {
   await next()
   const { headers } = c.res
-  headers.set('content-security-policy', policyFor(c.var.deps.appUrl, c.var.deps.signInUrl))
+  headers.set('content-security-policy', policyFor(c.get('deps').appUrl, c.get('deps').signInUrl))
   headers.set('x-content-type-options', 'nosniff')
   // `no-referrer` would turn the Origin of our own forms into `null`.
   headers.set('referrer-policy', 'same-origin')
   headers.set('cross-origin-opener-policy', 'same-origin')
   headers.set('cross-origin-resource-policy', 'same-origin')
-  headers.set('x-request-id', c.var.requestId)
+  headers.set('x-request-id', c.get('requestId'))
   if (!headers.has('cache-control')) headers.set('cache-control', 'no-store')
 }
 

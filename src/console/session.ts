@@ -58,7 +58,7 @@ export const clientFor = (
   c: PageContext,
   token?: string,
   options: Pick<CallOptions, 'organization' | 'signal' | 'validation'> = {},
-): Call => httpClient(c.var.deps.gateway, optionsFor(c, token, options))
+): Call => httpClient(c.get('deps').gateway, optionsFor(c, token, options))
 
 export const optionsFor = (
   c: PageContext,
@@ -69,7 +69,7 @@ export const optionsFor = (
   token,
   entryPoint: 'console',
   address: c.req.header(ADDRESS_HEADER),
-  requestId: c.var.requestId,
+  requestId: c.get('requestId'),
   traceparent: c.req.header('traceparent'),
   userAgent: c.req.header('user-agent'),
 })
@@ -116,7 +116,7 @@ async function identify(
   token: string,
   named: string | undefined,
 ): Promise<{ call: Call; who: Me | Promise<Me> }> {
-  const { gateway, authMode } = c.var.deps
+  const { gateway, authMode } = c.get('deps')
   const call = clientFor(c, token, { organization: named })
   const isHere = gateway.callInProcess !== undefined && authMode !== 'hosted'
   if (!isHere || named !== undefined || c.req.method !== 'GET') return { call, who: call(whoAmI, {}) }
@@ -160,7 +160,7 @@ function checkFormToken(form: FormData, session: ConsoleSession): void {
 const ROTATE_AFTER_SECONDS = 15 * 60
 
 export async function freshToken(c: PageContext, token: string): Promise<string> {
-  const age = ageSeconds(token, c.var.deps.clock())
+  const age = ageSeconds(token, c.get('deps').clock())
   if (age === undefined || age < ROTATE_AFTER_SECONDS) return token
   try {
     const session = await clientFor(c, token)(rotateSession, {})
@@ -178,7 +178,7 @@ const REPLACED_SECONDS = 10
 
 /** How long nobody rotates it. */
 export const secondsUntilRotation = (c: PageContext, token: string): number =>
-  Math.max(REPLACED_SECONDS, ROTATE_AFTER_SECONDS - (ageSeconds(token, c.var.deps.clock()) ?? Infinity))
+  Math.max(REPLACED_SECONDS, ROTATE_AFTER_SECONDS - (ageSeconds(token, c.get('deps').clock()) ?? Infinity))
 
 /** Read without verifying: it only decides when to ask for a new token, and a forged one harms nobody but its owner. */
 export function ageSeconds(token: string, now: Date): number | undefined {

@@ -32,8 +32,17 @@ const SHAPES = {
 
 export type IconName = keyof typeof SHAPES
 
-export const icon = (name: IconName) =>
-  html`<svg class="icon" viewBox="0 0 20 20" aria-hidden="true">${SHAPES[name]}</svg>`
+type Icon = ReturnType<typeof html>
+
+/** Made once: a page has dozens. */
+const ICONS = Object.fromEntries(
+  Object.entries(SHAPES).map(([name, shape]) => [
+    name,
+    html`<svg class="icon" viewBox="0 0 20 20" aria-hidden="true">${shape}</svg>`,
+  ]),
+) as Record<IconName, Icon>
+
+export const icon = (name: IconName): Icon => ICONS[name]
 
 export const mark = () =>
   html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><path class="mark-arch" d="M4 29V15a12 12 0 0 1 24 0v14z" /><path class="mark-arch-inner" d="M10.5 29V16.5a5.5 5.5 0 0 1 11 0V29z" /><circle class="mark-light" cx="16" cy="17.5" r="2.75" /></svg>`

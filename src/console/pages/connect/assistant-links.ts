@@ -10,10 +10,10 @@ export const BY_TOKEN = { id: 'token', name: 'API token' } as const
 export type Way = AssistantId | typeof BY_TOKEN.id
 
 export const waysToConnect = (c: PageContext): readonly { id: Way; name: string }[] =>
-  c.var.deps.authMode === 'hosted' ? [BY_TOKEN] : [...ASSISTANTS, BY_TOKEN]
+  c.get('deps').authMode === 'hosted' ? [BY_TOKEN] : [...ASSISTANTS, BY_TOKEN]
 
 function connectPath(c: PageContext, assistant: Way): string {
-  const since = Math.floor(c.var.deps.clock().getTime() / 1_000)
+  const since = Math.floor(c.get('deps').clock().getTime() / 1_000)
   return `${CONNECT_PATH}?${new URLSearchParams({ assistant, since: String(since) })}`
 }
 

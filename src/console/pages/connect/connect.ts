@@ -15,7 +15,7 @@ export const connectRoutes = () =>
 
 async function showConnect(c: PageContext) {
   const organization = organizationOf(c)
-  const { mcpUrl } = c.var.deps
+  const { mcpUrl } = c.get('deps')
   const way = wayOf(c)
   return page(c, {
     title: 'Connect an assistant',
@@ -49,7 +49,7 @@ const isForTheWeb = (way: Way | undefined): boolean =>
 /** The part that the script asks for while it waits. */
 async function showFirstCall(c: PageContext) {
   organizationOf(c)
-  const [way, since] = [wayOf(c) ?? BY_TOKEN.id, readSince(c.req.query('since'), c.var.deps.clock())]
+  const [way, since] = [wayOf(c) ?? BY_TOKEN.id, readSince(c.req.query('since'), c.get('deps').clock())]
   const here = `${CONNECT_PATH}${new URL(c.req.url).search}`
   return c.html(html`${progressText(c, way, await progressOf(c, way, since), here)}`)
 }
@@ -72,15 +72,15 @@ const howItWorks = () =>
   )
 
 async function setupOf(c: PageContext, way: Way) {
-  const since = readSince(c.req.query('since'), c.var.deps.clock())
+  const since = readSince(c.req.query('since'), c.get('deps').clock())
   const progress = await progressOf(c, way, since)
-  const { mcpUrl } = c.var.deps
+  const { mcpUrl } = c.get('deps')
   const platform = { name: 'svc', url: new URL('/platform', mcpUrl).href }
   const notifications = { name: 'svc-notifications', url: new URL('/notifications', mcpUrl).href }
   const assistant = ASSISTANTS.find(({ id }) => id === way)
   return html`<div class="split">
     <div class="split-main">
-      ${assistant ? assistantCard(assistant, [platform, notifications], isLoopback(mcpUrl)) : tokenSetup(platform, c.var.deps.authMode !== 'hosted')}
+      ${assistant ? assistantCard(assistant, [platform, notifications], isLoopback(mcpUrl)) : tokenSetup(platform, c.get('deps').authMode !== 'hosted')}
     </div>
     <div class="split-side">${card('First call', progressPart(c, way, since, progress))}</div>
   </div>`
