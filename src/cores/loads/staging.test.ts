@@ -56,3 +56,12 @@ test('a file whose part is gone has fewer bytes than it should, and so has every
     '',
   ])
 })
+
+test('what was read of a file is held by nobody but whoever asked for it', async () => {
+  const { next } = staged('x'.repeat(20_000))
+  const [first, second] = [await next(10_001), await next(9_999)]
+  expect([first, second].map((file) => [file.length, file.buffer.byteLength])).toEqual([
+    [10_001, 10_001],
+    [9_999, 9_999],
+  ])
+})

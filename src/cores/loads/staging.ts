@@ -176,19 +176,20 @@ export function contentFrom(
   let at = offset
   let held: Buffer = Buffer.alloc(0)
   return async (bytes) => {
-    const parts = [held]
-    for (let length = held.length; length < bytes;) {
+    // A file may be large: its bytes are in memory once, beside one window.
+    const content = Buffer.allocUnsafeSlow(bytes)
+    let length = held.copy(content)
+    held = held.subarray(length)
+    while (length < bytes) {
       const wanted = Math.min(WINDOW_BYTES, bytes - length)
       const part = await readContent(queries, loadId, at + length, wanted)
       if (part.length === 0) break
-      parts.push(part)
-      length += part.length
+      const taken = part.copy(content, length)
+      held = part.subarray(taken)
+      length += taken
     }
-    if (parts.length > 1) held = Buffer.concat(parts)
-    const content = held.subarray(0, bytes)
-    held = held.subarray(content.length)
-    at += content.length
-    return content
+    at += length
+    return content.subarray(0, length)
   }
 }
 
