@@ -408,6 +408,44 @@ describe('a documents source', () => {
     },
   )
 
+  test('a step that is repeated after a kill stages what its files give then, and nothing of before', async () => {
+    const files = { 'a.md': 'first [1,0,0]', 'b.md': 'second [0,1,0]' }
+    const { sync, missing } = await org.owner.call(syncDocuments, { name, files: listOf(files) })
+    await uploadMissing(org.owner.call, sync!, contentOf(files, missing))
+    const deps = system.system.gateway!
+    const readOnce = (passagesOf: (path: string) => number) =>
+      takeLoadStep(
+        {
+          ...deps,
+          readDocument: async (_orgId, { path }) => ({
+            title: 'A title',
+            passages: Array.from({ length: passagesOf(path) }, (_, at) => ({
+              heading: '',
+              text: `${path} ${at} of ${passagesOf(path)} [1,0,0]`,
+            })),
+          }),
+        },
+        never,
+        { work: 'documents' },
+      )
+    // So many are staged at once, before the next file is read.
+    await readOnce((path) => {
+      if (path === 'b.md') throw new Error('killed')
+      return 500
+    })
+    const isSync = eq(loads.id, sync!.id)
+    const [stopped] = await system.db.select().from(loads).where(isSync)
+    expect(stopped).toMatchObject({ state: 'running', phase: 'reading', rows: 0 })
+    await system.db.update(loads).set({ waitsFor: null, waitsUntil: null, failingSince: null }).where(isSync)
+    while (await readOnce(() => 1));
+    await takeLoadSteps(system)
+    expect(await org.owner.call(showLoad, { load_id: sync!.id })).toMatchObject({ state: 'succeeded' })
+    expect((await passages()).map(({ path, passage }) => [path, passage])).toEqual([
+      ['a.md', 'a.md 0 of 1 [1,0,0]'],
+      ['b.md', 'b.md 0 of 1 [1,0,0]'],
+    ])
+  })
+
   test('makes way for another sync when it has sent nothing for a minute', async () => {
     const { sync } = await org.owner.call(syncDocuments, { name, files: listOf({ 'a.txt': 'left behind' }) })
     const idleAt = new Date(system.clock.now().getTime() - (DOCUMENTS_SYNC_IDLE_SECONDS + 1) * 1000)

@@ -20,7 +20,10 @@ type Progress = Pick<LoadRow, 'readBytes' | 'readLines' | 'rows' | 'problems' | 
 export const readDocumentsStep: Step = async (context, load) => {
   const { deps, queries, plan } = context
   const { sent } = plan.sync!
-  if (load.readLines >= sent) return { phase: 'embedding', embedded: 0 }
+  if (load.readLines >= sent) {
+    if (sent > 0) await removeBeyond(queries, load)
+    return { phase: 'embedding', embedded: 0 }
+  }
   if (load.readLines === 0) await queries.query(whileStaged(load.id, createTable(load.id, plan.dimensions)))
   const files = await queries.query<Listed>(
     `select r.n::text as n, cells ->> 'path' as path, cells ->> 'sha256' as sha256, cells ->> 'bytes' as bytes
@@ -46,6 +49,13 @@ export const readDocumentsStep: Step = async (context, load) => {
   const { readBytes, readLines, rows, problems, problemCount } = now
   return { readBytes, readLines, rows, problems, problemCount }
 }
+
+/**
+ * A step that was killed may have staged files without saying so, and they may have given more passages than now. Only once all
+ * are read: before, another step may have staged what this one does not know of.
+ */
+const removeBeyond = (queries: Queries, { id, rows }: LoadRow) =>
+  queries.query(`delete from ${stagedTable(id)} s where s.n > $1::bigint`, [String(rows)])
 
 /**
  * Kept until all of them are published together; `n` is their order in the sync. Each batch of vectors looks for the texts that
@@ -118,10 +128,16 @@ async function stage(queries: Queries, loadId: string, files: readonly FileRead[
 
 const digestOf = (content: string | Uint8Array): string => createHash('sha256').update(content).digest('hex')
 
-/** With the vector of the same text, where it is published: a small edit embeds a small part. */
+const TEXTS = ['id', 'title', 'heading', 'passage', 'path', 'place', 'sha256', 'text_sha256']
+
+/**
+ * With the vector of the same text, where it is published: a small edit embeds a small part. What a killed step has staged is
+ * replaced where it differs.
+ */
 const stagePassages = (loadId: string): string =>
-  `insert into ${stagedTable(loadId)}
+  `insert into ${stagedTable(loadId)} as s
     select (e ->> 0)::bigint, e ->> 1, e ->> 2, e ->> 3, e ->> 4, e ->> 5, (e ->> 6)::int, e ->> 7, e ->> 8,
       (select p.embedding from public.passages p where p.text_sha256 = e ->> 8 limit 1)
     from jsonb_array_elements($1::text::jsonb) e
-    on conflict (n) do nothing`
+    on conflict (n) do update set ${TEXTS.map((name) => `${name} = excluded.${name}`).join()}, embedding = excluded.embedding
+      where (${TEXTS.map((name) => `s.${name}`).join()}) is distinct from (${TEXTS.map((name) => `excluded.${name}`).join()})`
