@@ -40,6 +40,8 @@ beforeAll(async () => {
     AGENT_RUNNER_SECRET,
     MAINTENANCE_MODELS: MODELS_SETTING,
   })
+  // Whatever other files have left waiting in the database would be heard together with the runs of these tests.
+  await runScript(system, () => turnOf([FINISH]))
 })
 afterAll(() => system.stop())
 

@@ -465,7 +465,7 @@ describe('in a database of its own', () => {
 
     // With its hashes, too: then it is one of the rows of its seal.
     await database.db.execute(
-      sql`update trail_seals set leaves = overlay(leaves placing '\\x00'::bytea from 3) where org_id = 'org_edited' and number = 1`,
+      sql`update trail_seals set leaves = set_byte(leaves, 2, 255 - get_byte(leaves, 2)) where org_id = 'org_edited' and number = 1`,
     )
     expect(verified(await exported('org_edited')).problem).toMatchObject({ what: 'changed', row: 1 })
     await database.db.execute(
