@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { cpuMs } from '../../../test/support/cpu-ms.ts'
 import { cutText } from './cut-text.ts'
 
 test.each([
@@ -23,7 +24,7 @@ test.each([
 })
 
 test('a hundred thousand characters of anything take no time worth speaking of', () => {
-  const began = performance.now()
-  for (const part of ['\u200B', 'x', '\u0301 ', '[', ' ']) cutText(part.repeat(128 * 1024))
-  expect(performance.now() - began).toBeLessThan(5_000)
+  for (const part of ['\u200B', 'x', '\u0301 ', '[', ' ']) {
+    expect(cpuMs(() => cutText(part.repeat(128 * 1024)))).toBeLessThan(2_000)
+  }
 })

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { TextEdit } from '../../cores/revisions/source-thread.ts'
+import { cpuMs } from '../../../test/support/cpu-ms.ts'
 import { applyEdits } from './apply-edits.ts'
 
 const FILE = 'one\ntwo\nthree\ntwo and a half\n'
@@ -80,13 +81,14 @@ test('a problem shows a hostile path as JSON writes it', () => {
 test('a text that almost repeats itself takes no longer than its length', () => {
   const text = 'a'.repeat(1024 * 1024 - 1)
   const old_text = `b${'a'.repeat(60_000)}`
-  const started = performance.now()
-  const { problems } = applyEdits({
-    edits: Array.from({ length: 10 }, () => ({ path: 'long.txt', old_text, new_text: '' })),
-    texts: new Map([['long.txt', text]]),
+  const spentMs = cpuMs(() => {
+    const { problems } = applyEdits({
+      edits: Array.from({ length: 10 }, () => ({ path: 'long.txt', old_text, new_text: '' })),
+      texts: new Map([['long.txt', text]]),
+    })
+    expect(problems).toEqual(['"long.txt": does not have a text that is to be replaced'])
   })
-  expect(problems).toEqual(['"long.txt": does not have a text that is to be replaced'])
-  expect(performance.now() - started).toBeLessThan(3_000)
+  expect(spentMs).toBeLessThan(3_000)
 })
 
 test('what overlaps itself is there twice', () => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { CURRENT_BODY, EARLIER_BODY, toySkill } from '../../../test/support/toy-skill.ts'
+import { cpuMs } from '../../../test/support/cpu-ms.ts'
 import { findBlock } from './marker-block.ts'
 import { decideBlock } from './plan.ts'
 import type { Found } from './read-existing-file.ts'
@@ -155,11 +156,8 @@ test('every byte outside the markers stays when the block is replaced', () => {
 })
 
 test('a file of many megabytes is read in moments', () => {
-  const started = performance.now()
   for (const filling of ['\n', '`', '<!-- BEGIN svc-skill:', '\r\n', ' ', '```\n', `${BEGIN}\n`]) {
     const text = BEGIN + '\n' + filling.repeat(1_000_000 / filling.length) + 'x\n' + END + '\n'
-    findBlock(text, 'toy')
-    decide(text)
+    expect(cpuMs(() => [findBlock(text, 'toy'), decide(text)])).toBeLessThan(1_000)
   }
-  expect(performance.now() - started).toBeLessThan(3000)
 })

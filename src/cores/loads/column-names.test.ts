@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { cpuMs } from '../../../test/support/cpu-ms.ts'
 import { columnNames } from './column-names.ts'
 
 test.each<[readonly string[], readonly string[]]>([
@@ -23,9 +24,8 @@ test.each<[readonly string[], readonly string[]]>([
 })
 
 test('a name as long as a row does not take longer than a short one', () => {
-  const before = performance.now()
-  expect(columnNames(['x'.repeat(250_000)])).toEqual(['x'.repeat(59)])
-  expect(performance.now() - before).toBeLessThan(10_000)
+  const spentMs = cpuMs(() => expect(columnNames(['x'.repeat(250_000)])).toEqual(['x'.repeat(59)]))
+  expect(spentMs).toBeLessThan(1_000)
 })
 
 test('two long names that are cut stay apart, within what Postgres takes', () => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, inject, test } from 'vitest'
 import { LOAD_COLUMN_NAME_CHARACTERS, LOAD_COLUMNS_MAX, LOAD_RECORD_BYTES } from '../../contracts/limits.ts'
+import { cpuMs } from '../../../test/support/cpu-ms.ts'
 import { readHeader, readRows, type TextFormat } from './read-rows.ts'
 
 /** The whole file, in parts of `size` bytes as the steps of a load read it. */
@@ -181,14 +182,14 @@ describe('every problem of a file is told with its line', () => {
   test.runIf(inject('everyCase'))(
     'rows of nothing but commas, and lines of nothing, are read in no time',
     () => {
-      const before = performance.now()
       const commas = Buffer.from(`a,b\n${`${','.repeat(1024 * 1024)}\n`.repeat(3)}1,2\n`)
+      const nothing = `a,b\n${'\n'.repeat(1024 * 1024)}1,2\n`
+      expect(cpuMs(() => [read(commas), read(nothing)])).toBeLessThan(10_000)
       expect(read(commas)).toMatchObject({
         problems: [2, 3, 4].map((line) => `line ${line}: the row is longer than 256 KiB`),
         rows: [{ line: 5 }],
       })
-      expect(read(`a,b\n${'\n'.repeat(1024 * 1024)}1,2\n`).rows).toMatchObject([{ line: 1024 * 1024 + 2 }])
-      expect(performance.now() - before).toBeLessThan(10_000)
+      expect(read(nothing).rows).toMatchObject([{ line: 1024 * 1024 + 2 }])
     },
   )
 
