@@ -277,16 +277,15 @@ test('of the requests on one connection one is under way at a time, and the answ
 
 test('a connection that is destroyed with twenty requests on it leaves none of them, and a stop does not wait', async () => {
   const { service, seen, signals } = hangingService()
-  const { port, stop } = await start({ services: { 'api-gateway': service }, env: { STOP_SECONDS: '30' } })
+  const { port, stop } = await start({ services: { 'api-gateway': service }, env: { STOP_SECONDS: '600' } })
   const socket = open(port)
   socket.write(pipelined(port, 20))
   await until(() => expect(seen).toHaveLength(1))
   socket.resetAndDestroy()
   await until(async () => expect(await openRequests()).toEqual({ open: 0, waiting: 0 }))
   expect(signals[0]!.aborted).toBe(true)
-  const began = performance.now()
+  // It would for longer than a test may take.
   await stop()
-  expect(performance.now() - began).toBeLessThan(2_000)
   expect(seen).toEqual(['/api/0'])
 })
 

@@ -330,7 +330,11 @@ function slowService() {
 
 test('a stop lets a slow request finish, takes no new connection, and does not wait for quiet ones', async () => {
   const { service, asked, answer } = slowService()
-  const { port, stop } = await startListeningSystem({ services: { 'api-gateway': service } })
+  const { port, stop } = await startListeningSystem({
+    services: { 'api-gateway': service },
+    // Longer than a test may take.
+    env: { STOP_SECONDS: '600' },
+  })
   const agent = new Agent({ keepAlive: true })
   open.push(() => agent.destroy())
   const slow = ask(port, { path: '/api/slow', agent })
@@ -339,7 +343,6 @@ test('a stop lets a slow request finish, takes no new connection, and does not w
   open.push(() => quiet.destroy())
   await ask(port, { agent: quiet })
 
-  const began = performance.now()
   const stopped = stop()
   await expect(ask(port)).rejects.toThrow('ECONNREFUSED')
   await sleep(300)
@@ -347,7 +350,6 @@ test('a stop lets a slow request finish, takes no new connection, and does not w
   const { status, body, headers } = await slow
   expect([status, body.length, headers.connection]).toEqual([200, 150_000, 'close'])
   await stopped
-  expect(performance.now() - began).toBeLessThan(3_000)
 })
 
 test('a stop lets a slow reader have a large answer to its end', async () => {

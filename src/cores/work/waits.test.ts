@@ -11,14 +11,13 @@ const OF = { orgId: 'org_1' }
 test('whoever hangs up does not wait any more, and makes room', async () => {
   const waitForWork = createWaits(FAIR_QUEUES.deploymentWaits)
   const client = new AbortController()
-  const wait = { seconds: 15, signal: client.signal }
+  // Longer than a test may take.
+  const wait = { seconds: 600, signal: client.signal }
   const waiting = Array.from({ length: FAIR_QUEUES.deploymentWaits.running.organization }, () =>
     waitForWork(db, OF, wait, nothing),
   )
   await expect(waitForWork(db, OF, wait, nothing)).rejects.toMatchObject({ code: 'RATE_LIMITED' })
-  const startedAt = performance.now()
   client.abort()
   await Promise.all(waiting)
-  expect(performance.now() - startedAt).toBeLessThan(900)
   await waitForWork(db, OF, wait, nothing)
 })
