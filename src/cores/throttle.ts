@@ -1,6 +1,6 @@
 /** Rate limits as rows, so that all processes count together: a leaky bucket in one statement. */
 import { keptLocally, locally } from '../../db/commit-locally.ts'
-import { and, eq, lt, sql } from '../../db/drizzle.ts'
+import { and, eq, is, lt, PgTransaction, sql } from '../../db/drizzle.ts'
 import { throttles } from '../../db/schema.ts'
 import { ServiceError } from '../contracts/errors.ts'
 import { sha256 } from '../trust/keyed-hash.ts'
@@ -15,12 +15,10 @@ export type RateLimit = { readonly count: number; readonly seconds: number }
 export async function throttle({ db, clock }: Storage, key: string, limit: RateLimit): Promise<void> {
   const now = clock()
   const step = limit.seconds / limit.count
+  const until = sql`${new Date(now.getTime() + step * 1000).toISOString()}::timestamptz`
   const [row] = await db
     .insert(throttles)
-    .values({
-      key: sha256(key),
-      fullUntil: keptLocally(sql`${new Date(now.getTime() + step * 1000).toISOString()}::timestamptz`),
-    })
+    .values({ key: sha256(key), fullUntil: isAlone(db) ? keptLocally(until) : until })
     .onConflictDoUpdate({
       target: throttles.key,
       set: {
@@ -44,7 +42,7 @@ export async function throttle({ db, clock }: Storage, key: string, limit: RateL
 
 /** After a success, which shows that the earlier failures were the person's own. */
 export async function resetThrottle({ db }: Storage, key: string): Promise<void> {
-  await db.delete(throttles).where(and(eq(throttles.key, sha256(key)), locally))
+  await db.delete(throttles).where(and(eq(throttles.key, sha256(key)), isAlone(db) ? locally : undefined))
 }
 
 /** Gives one use back and no other, so that nobody clears the count of an address by signing in as themselves. */
@@ -53,8 +51,11 @@ export async function refundThrottle({ db }: Storage, key: string, limit: RateLi
   await db
     .update(throttles)
     .set({ fullUntil: sql`${throttles.fullUntil} - make_interval(secs => ${step})` })
-    .where(and(eq(throttles.key, sha256(key)), locally))
+    .where(and(eq(throttles.key, sha256(key)), isAlone(db) ? locally : undefined))
 }
+
+/** In a transaction it would make all of that local. */
+const isAlone = (db: Storage['db']): boolean => !is(db, PgTransaction)
 
 export async function sweepThrottles({ db, clock }: Storage): Promise<void> {
   await db.delete(throttles).where(lt(throttles.fullUntil, clock()))

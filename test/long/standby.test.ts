@@ -27,6 +27,7 @@ import { connect, confirmationOf, type Connection } from '../../db/connect.ts'
 import { COMMIT_LOCALLY, locally } from '../../db/commit-locally.ts'
 import { runCall } from '../../db/current-call.ts'
 import { notify } from '../../db/listen.ts'
+import { refundThrottle, resetThrottle, throttle } from '../../src/cores/throttle.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
 
 let primary: TestPostgres
@@ -48,6 +49,11 @@ afterAll(async () => {
   await direct.close()
   await primary.stop()
 })
+
+/** For the standby. */
+const waiting = () => direct.sql.query(`select pid from pg_stat_activity where wait_event = 'SyncRep'`)
+const migrateAll = async ({ sql }: Connection) =>
+  migrate(sql, await readMigrations(fileURLToPath(new URL('../../db/migrations', import.meta.url))))
 
 const parts = async () =>
   (await direct.sql.query<{ part: string }>('select part from story order by part')).map(({ part }) => part)
@@ -100,6 +106,30 @@ test('while the standby hangs, a change that tells of work waits for it, and nob
   expect(isDone).toBe(false)
   await standby.resume()
   await change
+})
+
+test('while the standby hangs, a change that counts against a limit waits for it, and a count alone does not', async () => {
+  await migrateAll(direct)
+  const limit = { count: 2, seconds: 60 }
+  const storage = { db: direct.db, clock: () => new Date() }
+  await standby.halt()
+  const changes = ['counted', 'counted and told'].map((part) =>
+    withTransaction(direct.db, async (tx) => {
+      await throttle({ ...storage, db: tx }, unique('limit'), limit)
+      await refundThrottle({ ...storage, db: tx }, unique('limit'), limit)
+      await resetThrottle({ ...storage, db: tx }, unique('limit'))
+      await tx.execute(text`insert into story values (${part})`)
+      if (part.endsWith('told')) await notify(tx, 'events')
+    }),
+  )
+  await expect.poll(waiting).toHaveLength(2)
+  const alone = unique('limit')
+  await throttle(storage, alone, limit)
+  await refundThrottle(storage, alone, limit)
+  await resetThrottle(storage, alone)
+  expect(await waiting()).toHaveLength(2)
+  await standby.resume()
+  await Promise.all(changes)
 })
 
 test('a change whose connection is lost before the standby has it may be done, and says so', async () => {
@@ -160,10 +190,7 @@ test('a standby is asked for what may be old while it is near enough, and no oth
 
 test('whoever changed something reads it from the database through every process, and others from the standby', async () => {
   const connections = await Promise.all([1, 2].map(() => connect({ url: primary.url }, { poolSize: 4 })))
-  await migrate(
-    connections[0]!.sql,
-    await readMigrations(fileURLToPath(new URL('../../db/migrations', import.meta.url))),
-  )
+  await migrateAll(connections[0]!)
   const [here, elsewhere] = await Promise.all(
     connections.map((connection) => startSystem({ DATABASE_REPLICA_URL: standby.url }, { connection })),
   )
@@ -191,10 +218,7 @@ test('whoever changed something reads it from the database through every process
 
 test('in the whole product questions and log lines go on, a ticket has an unknown outcome, and what is revoked is refused everywhere', async () => {
   const connections = await Promise.all([1, 2].map(() => connect({ url: primary.url }, { poolSize: 4 })))
-  await migrate(
-    connections[0]!.sql,
-    await readMigrations(fileURLToPath(new URL('../../db/migrations', import.meta.url))),
-  )
+  await migrateAll(connections[0]!)
   const [here, elsewhere] = await Promise.all(
     connections.map((connection) => startSystem({}, { connection, deadlineMs: 10_000 })),
   )
