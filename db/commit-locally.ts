@@ -23,4 +23,12 @@ export const CONFIRMED_LATER = `case when current_setting('synchronous_standby_n
   and current_setting('synchronous_commit') not in ('local', 'off')
   then set_config('synchronous_commit', 'local', true) end`
 
+const confirmedLater = new WeakSet<object>()
+
+/** For a transaction that commits locally, or that answers from what another one may only have committed locally. */
+export const confirmLater = (tx: object): void => void confirmedLater.add(tx)
+
+/** Whether it is answered only when the standby has confirmed what was committed. */
+export const isConfirmedLater = (tx: object): boolean => confirmedLater.has(tx)
+
 export const isLocal = (text: string): boolean => text.includes(SETTING)

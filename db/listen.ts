@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { SQL } from 'drizzle-orm'
-import { CONFIRMED_LATER } from './commit-locally.ts'
+import { confirmLater, CONFIRMED_LATER } from './commit-locally.ts'
 import { is, PgTransaction, sql } from './drizzle.ts'
 
 const CHANNEL = 'svc_work'
@@ -31,7 +31,6 @@ export type Topic = (typeof TOPICS)[number]
 type Executes = { execute(query: SQL): PromiseLike<unknown> }
 
 const toldIn = new WeakMap<object, Set<string>>()
-const confirmedLater = new WeakSet<object>()
 
 /** `key`: what it concerns, for those that wait for nothing else. Equal ones of a transaction are one. */
 export const notify = (handle: Executes, topic: Topic, key = ''): Promise<void> =>
@@ -51,11 +50,8 @@ export async function notifyEach(handle: Executes, topic: Topic, keys: Iterable<
     from json_array_elements_text(${JSON.stringify(payloads)}::text::json) as payload`)) as {
     isConfirmedLater: boolean
   }[]
-  if (isTransaction && rows[0]?.isConfirmedLater) confirmedLater.add(handle)
+  if (isTransaction && rows[0]?.isConfirmedLater) confirmLater(handle)
 }
-
-/** Whether the transaction is durable only when the standby has confirmed it after its commit. */
-export const isConfirmedLater = (tx: object): boolean => confirmedLater.has(tx)
 
 export type Listening = 'listening' | 'polling'
 

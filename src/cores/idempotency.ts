@@ -1,4 +1,5 @@
 /** A repeated `Idempotency-Key` replays the first answer: effect and answer are stored in one transaction. */
+import { confirmLater } from '../../db/commit-locally.ts'
 import { and, eq, gt, lt, sql } from '../../db/drizzle.ts'
 import { idempotencyKeys } from '../../db/schema.ts'
 import { ServiceError } from '../contracts/errors.ts'
@@ -39,7 +40,11 @@ export async function withIdempotencyKey(
     if (stored && stored.requestHash !== requestHash) {
       throw new ServiceError('CONFLICT', 'This Idempotency-Key was used for another request')
     }
-    if (stored) return { status: stored.status, body: stored.answer, replayed: true }
+    if (stored) {
+      // The first one may still wait for its standby.
+      confirmLater(tx)
+      return { status: stored.status, body: stored.answer, replayed: true }
+    }
     const body = await work(tx)
     const row = {
       requestHash,

@@ -1,10 +1,9 @@
 /** Joins the outer transaction when there is one; retries when Postgres asks for it. */
-import { COMMIT_LOCALLY } from '../../db/commit-locally.ts'
+import { COMMIT_LOCALLY, isConfirmedLater } from '../../db/commit-locally.ts'
 import { confirmationOf, type Database, type Handle, type Transaction } from '../../db/connect.ts'
 import { currentCall } from '../../db/current-call.ts'
 import { OutcomeUnknown } from '../../db/database-away.ts'
 import { is, PgTransaction, sql } from '../../db/drizzle.ts'
-import { isConfirmedLater } from '../../db/listen.ts'
 import { endingKeepersOf, endingsIn, type Ending, type TakeBack } from './record-ending.ts'
 
 /** serialization_failure and deadlock_detected: nothing was done, so the same work can run again. */

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { sql as text } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { sendAppEvent } from '../../src/contracts/app-events.ts'
 import { createAppToken } from '../../src/contracts/app-tokens.ts'
 import { createApp } from '../../src/contracts/apps.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
@@ -52,6 +53,8 @@ afterAll(async () => {
 
 /** For the standby. */
 const waiting = () => direct.sql.query(`select pid from pg_stat_activity where wait_event = 'SyncRep'`)
+const confirming = () =>
+  direct.sql.query(`select from pg_stat_activity where wait_event = 'SyncRep' and query like '%confirm%'`)
 const migrateAll = async ({ sql }: Connection) =>
   migrate(sql, await readMigrations(fileURLToPath(new URL('../../db/migrations', import.meta.url))))
 
@@ -300,6 +303,47 @@ test('in the whole product questions and log lines go on, a ticket has an unknow
   expect([found.status, found.headers.get('idempotency-replayed')]).toEqual([201, 'true'])
   const { tickets } = await furnished[0]!.owner(listTickets, { alias: asked.alias })
   expect(tickets).toHaveLength(1)
+})
+
+test('while the standby hangs, a repeated key waits for it like the first, and is answered once', async () => {
+  const connection = await connect({ url: primary.url }, { poolSize: 12 })
+  await migrateAll(connection)
+  const system = await startSystem({}, { connection, deadlineMs: 60_000 })
+  onTestFinished(async () => {
+    await system.stop()
+    await connection.close()
+  })
+  const orgs = await Promise.all([1, 2].map(() => makeOrganization(system)))
+  const alias = unique('app')
+  const reporters = await Promise.all(
+    orgs.map(async ({ owner }) => {
+      await owner.call(createApp, { alias, name: 'Shop' })
+      return (await owner.call(createAppToken, { alias, name: 'events', scope: 'apps:report' })).token
+    }),
+  )
+  const key = unique('key')
+  const ticket = { alias, title: 'It broke', body: 'Badly.' }
+  const event = { alias, type: `app.${alias}.order.failed`, subject: 'order-1', idempotency_key: key }
+  await standby.halt()
+  const file = ({ id, owner }: (typeof orgs)[number]) =>
+    answerTo(
+      system,
+      { ...owner, organization: id, headers: { 'idempotency-key': key } },
+      createTicket,
+      ticket,
+    )
+  const send = (token: string) => system.as({ token })(sendAppEvent, event)
+  const first = [orgs.map(file), reporters.map(send)] as const
+  await expect.poll(confirming, { timeout: 20_000 }).toHaveLength(4)
+  const again = [orgs.map(file), reporters.map(send)] as const
+  await expect.poll(confirming, { timeout: 20_000 }).toHaveLength(8)
+  await standby.resume()
+  const [tickets, filedAgain] = [await Promise.all(first[0]), await Promise.all(again[0])]
+  expect(tickets.map(({ status }) => status)).toEqual([201, 201])
+  const answers = (some: typeof tickets) => some.map(({ text: answer }) => JSON.parse(answer) as unknown)
+  expect(answers(filedAgain)).toEqual(answers(tickets))
+  const [events, sentAgain] = [await Promise.all(first[1]), await Promise.all(again[1])]
+  expect(sentAgain).toEqual(events.map((one) => ({ ...one, replayed: true })))
 })
 
 test('a standby that no commit waits for is told of at the start, by /readyz, by doctor and to the operator', async () => {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { confirmLater } from '../../../../db/commit-locally.ts'
 import type { Transaction } from '../../../../db/connect.ts'
 import { sql } from '../../../../db/drizzle.ts'
 import { ServiceError } from '../../../contracts/errors.ts'
@@ -35,6 +36,8 @@ export const sendAppEvent: Verb<'sendAppEvent', AppEventDeps> = write(
       if (SENT.some((name) => sent[name] !== event[name])) {
         throw new ServiceError('CONFLICT', 'This idempotency key was used for another event')
       }
+      // The first one may still wait for its standby.
+      confirmLater(tx)
       return { id, ...event, replayed: true }
     }
     // A repetition is not counted: a program that retries does not use up its day.
