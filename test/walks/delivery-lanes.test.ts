@@ -1,8 +1,10 @@
 /** decisions, 11, "No organization feels another": lanes, circuits, held targets, and fan-out round the organizations. */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
-import { and, eq, like } from '../../db/drizzle.ts'
-import { deliveries, events, integrations, messageTargets } from '../../db/schema.ts'
+import type { SQL } from 'drizzle-orm'
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, onTestFinished, test } from 'vitest'
+import type { Database, Transaction } from '../../db/connect.ts'
+import { and, eq, like, sql } from '../../db/drizzle.ts'
+import { deliveries, events, integrations, messages, messageTargets } from '../../db/schema.ts'
 import { FAN_OUT_EVENTS } from '../../src/contracts/limits.ts'
 import {
   createSender,
@@ -11,6 +13,8 @@ import {
   shipAndFanOut,
   type Outcome,
 } from '../../src/cores/notifications/index.ts'
+import { finishAndStartAttempts } from '../../src/cores/notifications/delivery/attempts.ts'
+import { claimMessages } from '../../src/cores/notifications/delivery/claim-messages.ts'
 import { holdTarget, releaseTarget } from '../../src/cores/notifications/delivery/hold-target.ts'
 import { resetTarget } from '../../src/cores/notifications/delivery/reset-target.ts'
 import { shipOutbox } from '../../src/cores/outbox.ts'
@@ -663,6 +667,91 @@ test('a target that is reset, or answers again, gets no more a second than befor
   const waiting = (await harness.messagesOf(org)).filter(({ state }) => state === 'pending')
   expect(waiting.length).toBeGreaterThan(10)
   expect(waiting.every(({ nextAt }) => nextAt <= harness.clock.now())).toBe(true)
+})
+
+describe.runIf(inject('engine') === 'postgres')('workers at the same moment', () => {
+  /** One to the first organization, two to a target of the other. */
+  const [FIRST, CLAIMED, LAST] = ['msg_first', 'msg_claimed', 'msg_last']
+  const claimer = () => ({ worker: randomUUID(), leaseSeconds: 60 })
+  const lock = (tx: Transaction, table: 'messages' | 'message_targets', ids: readonly string[]) =>
+    tx.execute(sql`select from ${sql.raw(table)}
+      where org_id in (${org.id}, ${other.id}) and ${sql.raw(table === 'messages' ? 'id' : 'target')} in ${ids}
+      for update nowait`)
+  const waitingForLocks = async () =>
+    (
+      await database.sql.query(
+        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      )
+    ).length
+
+  /** In a transaction that lasts until it is told to end. */
+  async function holding(table: 'messages' | 'message_targets', ids: readonly string[]) {
+    const [locked, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const held = harness.db.transaction(async (tx) => {
+      await lock(tx, table, ids)
+      locked.resolve()
+      await over.promise
+    })
+    await Promise.race([locked.promise, held])
+    return async () => {
+      over.resolve()
+      await held
+    }
+  }
+
+  beforeEach(async () => {
+    const at = new Date(harness.clock.now().getTime() - 60_000)
+    const rows = [
+      [org, FIRST, 'int_first'],
+      [other, CLAIMED, 'int_shared'],
+      [other, LAST, 'int_shared'],
+    ] as const
+    for (const [{ id: orgId }, id, target] of rows) {
+      const message = { orgId, id, channel: 'webhook', target, state: 'pending', nextAt: at } as const
+      await harness.db.insert(messages).values({ ...message, orderingKey: id, createdAt: at })
+      const targets = { orgId, target, nextAllowedAt: at }
+      await harness.db.insert(messageTargets).values(targets).onConflictDoNothing()
+    }
+  })
+
+  /** By a worker of its own, and the others not. Returns how to start it. */
+  async function claimOne() {
+    const by = claimer()
+    const release = await holding('messages', [FIRST, LAST])
+    const { claimed } = await claimMessages(harness.deps, by)
+    await release()
+    expect(claimed.map(({ id }) => id)).toEqual([CLAIMED])
+    return () => finishAndStartAttempts(harness.deps, by, [], [claimed])
+  }
+
+  test('what one has claimed, another that chose it before does not lock', async () => {
+    const [chosen, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const execute: typeof harness.db.execute = ((query: SQL) =>
+      harness.db.execute(query).then(async (rows) => {
+        chosen.resolve()
+        await goOn.promise
+        return rows
+      })) as never
+    const late = claimMessages(
+      { ...harness.deps, db: Object.assign(Object.create(harness.db) as Database, { execute }) },
+      claimer(),
+    )
+    await chosen.promise
+    const start = await claimOne()
+    const release = await holding('message_targets', ['int_first'])
+    onTestFinished(release)
+    goOn.resolve()
+    await expect.poll(waitingForLocks, { timeout: 10_000 }).toBe(1)
+    let started: readonly { id: string }[] = []
+    const starting = start().then((result) => (started = result.started))
+    // The other still waits, with all that it has locked.
+    await expect.poll(() => started.map(({ id }) => id), { timeout: 10_000 }).toEqual([CLAIMED])
+    await release()
+    const { claimed } = await late
+    expect(claimed.map(({ id }) => id)).not.toContain(CLAIMED)
+    expect(claimed.map(({ id }) => id)).toContain(FIRST)
+    await starting
+  })
 })
 
 describe('fan-out', () => {

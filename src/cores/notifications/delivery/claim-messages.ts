@@ -226,9 +226,9 @@ const PER_TARGET = sql.raw(String(LANES.perTarget))
 /**
  * One statement decides about all of them. A message is claimed; or postponed because it waits for its target, or for an
  * older one of its subject that is still open; or its POST gets a slot at its busy target. An older one of the subject in
- * the same POST is no reason to wait. Rows that another worker has locked are skipped. Targets are locked in one order, and
- * whoever waits for one holds nothing that others wait for. What is known of a target may be old by a moment: the start of
- * the attempt looks again, under the target's lock.
+ * the same POST is no reason to wait. Rows that another worker has locked, or has claimed since they were chosen, are skipped:
+ * it may hold their target and wait for them. Targets are locked in one order. What is known of a target may be old by a
+ * moment: the start of the attempt looks again, under the target's lock.
  */
 function claimStatement(due: readonly DueInPost[], now: Date, { worker, leaseSeconds }: Claimer): SQL {
   const at = notAhead(now)
@@ -240,13 +240,15 @@ function claimStatement(due: readonly DueInPost[], now: Date, { worker, leaseSec
       from json_to_recordset(${JSON.stringify(due)}::text::json) as due(
         org_id text, id text, post int, is_probe boolean, blocked_until timestamptz, wait_ms int)
       -- One by one, and by the key alone: the planner would read the whole table for a hundred of its rows; or, by the index of
-      -- what is due, all that was due before.
+      -- what is due, all that was due before. No such index knows this form of the state, and what another worker has by now is
+      -- not locked.
       cross join lateral (
-        select m.org_id, m.id, m.channel, m.target, m.ordering_key, m.seq, m.next_at, m.state,
+        select m.org_id, m.id, m.channel, m.target, m.ordering_key, m.seq, m.next_at,
           coalesce(m.slot_at > ${at} - ${SLOT_KEPT}, false) as has_slot
-        from messages m where m.org_id = due.org_id and m.id = due.id limit 1 for update skip locked
+        from messages m
+        where m.org_id = due.org_id and m.id = due.id and (m.state || '') in ('open', 'pending') and m.next_at <= ${at}
+        limit 1 for update skip locked
       ) l
-      where l.state in ('open', 'pending') and l.next_at <= ${at}
     ), in_order as materialized (
       select l.*, w.wait_until, w.wait_until is null as is_free
       from locked l cross join lateral (
