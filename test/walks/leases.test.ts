@@ -792,6 +792,21 @@ test('a claim that takes only the share of an organization says that there is mo
   expect(await claim()).toEqual({ claimed: [], due: 0, hasMore: false })
 })
 
+// Of another worker, whose commit waits for a standby that hangs: the loop pauses instead of asking again at once.
+test.runIf(inject('engine') === 'postgres')(
+  'a claim of nothing but what others have locked says that there is no more',
+  async () => {
+    const claim = () => claimMessages(storage(), { worker: 'worker', leaseSeconds: SECONDS })
+    for (const orgId of ORGS) await message.make(orgId, CLAIM.rows)
+    await database.db.transaction(async (tx) => {
+      await tx.execute(sql`select from messages where state = 'pending' for update`)
+      expect(await claim()).toEqual({ claimed: [], due: CLAIM.rows, hasMore: false })
+    })
+    const { claimed, hasMore } = await claim()
+    expect([new Set(claimed.map(({ orgId }) => orgId)), hasMore]).toEqual([new Set(ORGS), true])
+  },
+)
+
 // A worker that thaws writes what another one ends for it at the same moment, and neither knows the other's order.
 test('answers that two write at once, each in an order of its own, count once', async () => {
   const claimer = { worker: 'worker', leaseSeconds: SECONDS }

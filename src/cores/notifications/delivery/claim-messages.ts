@@ -60,7 +60,7 @@ export type Claim = {
   readonly claimed: readonly ClaimedMessage[]
   /** How many were due and wanted: those that could not go yet were postponed. */
   readonly due: number
-  /** Whether more are due than one claim takes. */
+  /** Whether more are due than one claim takes; not where others have all of these. */
   readonly hasMore: boolean
 }
 
@@ -77,13 +77,15 @@ export async function claimMessages({ db, clock }: Storage, claimer: Claimer): P
   const chosen = await chooseMessages(db, now, room)
   const due = sharePosts(chosen, room)
   if (due.length === 0) return { claimed: [], due: 0, hasMore: false }
-  const claimed = await db.execute<ClaimedMessage>(claimStatement(due, now, claimer))
+  const decided = await db.execute<ClaimedMessage & { isClaimed: boolean }>(claimStatement(due, now, claimer))
   // Numbers of POSTs begin anew with each claim.
   const claim = randomUUID()
   return {
-    claimed: claimed.map((one) => ({ ...one, post: `${claim} ${one.post}` })),
+    claimed: decided.flatMap(({ isClaimed, ...one }) =>
+      isClaimed ? [{ ...one, post: `${claim} ${one.post}` }] : [],
+    ),
     due: due.length,
-    hasMore: chosen.some(({ has_more }) => has_more),
+    hasMore: decided.length > 0 && chosen.some(({ has_more }) => has_more),
   }
 }
 
@@ -302,8 +304,8 @@ function claimStatement(due: readonly DueInPost[], now: Date, { worker, leaseSec
       where m.org_id = d.org_id and m.id = d.id
       returning m.org_id, m.id, m.state, m.next_at, m.seq, m.digest_key, d.post
     )
-    select org_id as "orgId", id, post::text as post, digest_key is not null as "isDigest"
-    from updated where state = 'claimed' order by next_at, seq`
+    select org_id as "orgId", id, post::text as post, digest_key is not null as "isDigest", state = 'claimed' as "isClaimed"
+    from updated order by next_at, seq`
 }
 
 /** A worker that stops gives back what it has not started. */
