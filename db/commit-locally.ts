@@ -15,20 +15,35 @@ export const locally = sql.raw(`(${SETTING})`)
 /** The value itself, for a row that is added or changed. */
 export const keptLocally = (value: SQL): SQL => sql`case when ${locally} then ${value} end`
 
-/** The first statement of a transaction. */
-export const COMMIT_LOCALLY = `select ${SETTING}`
+/**
+ * Which server it is: one that takes over was started at another moment. Unlike its timeline, this is told by every server, to
+ * everybody, and while it recovers.
+ */
+export const SERVER = `extract(epoch from pg_postmaster_start_time())::text`
 
-/** Where it would wait for a standby, it does not, and this is not null: whoever commits waits afterwards (`CONFIRM`). */
+/** The first statement of a transaction. */
+export const COMMIT_LOCALLY = `select (${SETTING}) as "isLocal", ${SERVER} as server`
+
+/** Where it would wait for a standby, it does not, and this is its server: whoever commits waits afterwards (`CONFIRM`). */
 export const CONFIRMED_LATER = `case when current_setting('synchronous_standby_names') <> ''
   and current_setting('synchronous_commit') not in ('local', 'off')
-  then set_config('synchronous_commit', 'local', true) end`
+  then case when set_config('synchronous_commit', 'local', true) is not null then ${SERVER} end end`
 
-const confirmedLater = new WeakSet<object>()
+const confirmedBy = new WeakMap<object, string>()
 
-/** For a transaction that commits locally, or that answers from what another one may only have committed locally. */
-export const confirmLater = (tx: object): void => void confirmedLater.add(tx)
+/** The transaction is answered only when the standby has confirmed all that was committed on this server. */
+export const setConfirmedBy = (tx: object, server: string): void => void confirmedBy.set(tx, server)
 
-/** Whether it is answered only when the standby has confirmed what was committed. */
-export const isConfirmedLater = (tx: object): boolean => confirmedLater.has(tx)
+export const confirmedByOf = (tx: object): string | undefined => confirmedBy.get(tx)
+
+/** For a transaction that answers from what another one may only have committed locally. */
+export const confirmLater = async (tx: Executes): Promise<void> => setConfirmedBy(tx, await serverOf(tx))
+
+type Executes = { execute(query: SQL): PromiseLike<unknown> }
+
+export async function serverOf(handle: Executes): Promise<string> {
+  const [row] = (await handle.execute(sql.raw(`select ${SERVER} as server`))) as { server: string }[]
+  return row!.server
+}
 
 export const isLocal = (text: string): boolean => text.includes(SETTING)

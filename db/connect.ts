@@ -50,10 +50,16 @@ export type Connection = {
   readonly close: () => Promise<void>
 }
 
-const confirmations = new WeakMap<object, () => Promise<void>>()
+/** Resolves with the server, when its standby has all that was committed on it. */
+type Confirmation = () => Promise<string>
 
-/** Resolves when the standby has all that was committed; undefined for a handle whose database can have none. */
-export const confirmationOf = (db: object): (() => Promise<void>) | undefined => confirmations.get(db)
+const confirmations = new WeakMap<object, Confirmation>()
+
+export const setConfirmation = (db: object, confirm: Confirmation): void =>
+  void confirmations.set(db, confirm)
+
+/** Undefined for a handle whose database can have no standby. */
+export const confirmationOf = (db: object): Confirmation | undefined => confirmations.get(db)
 
 export type Server = {
   /** Looks at the server before anything is asked of a new session, and holds everything else while it says so. */
@@ -179,7 +185,7 @@ async function connectPostgres(
     throw new Error(`Cannot connect to Postgres at ${address}: ${reasonOf(error)}`, { cause: error })
   }
   const handles = handlesOf(client, listener, prepare)
-  if (!takesStandby) confirmations.set(handles.db, async () => void (await client.unsafe(CONFIRM)))
+  if (!takesStandby) setConfirmation(handles.db, () => confirm(client))
   const server: Server = {
     watch: (given) => void (look = given),
     hold: (until) => gate.hold(until),
@@ -199,6 +205,11 @@ async function connectPostgres(
     },
   }
   return { kind: 'postgres', ...handles, server, close }
+}
+
+async function confirm(client: postgres.Sql): Promise<string> {
+  const [row] = await client.unsafe<{ server: string }[]>(CONFIRM)
+  return row!.server
 }
 
 /** What was not committed was not done; a commit without an answer may be. */

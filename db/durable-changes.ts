@@ -3,7 +3,7 @@
  * goes on meanwhile, so some connections are kept for it, and on those of the others nothing is sent behind a change.
  */
 import type postgres from 'postgres'
-import { isLocal } from './commit-locally.ts'
+import { isLocal, SERVER } from './commit-locally.ts'
 import { currentCall } from './current-call.ts'
 import { mayChange, type Gate } from './database-away.ts'
 import { limitPlaces } from './places.ts'
@@ -12,7 +12,7 @@ import { waitForPlace } from './wait-for-place.ts'
 type Work = (tx: postgres.TransactionSql) => unknown
 
 /** Commits what is nothing, and so waits until the standby has all that was committed before. */
-export const CONFIRM = `select pg_logical_emit_message(true, 'svc', 'confirm')::text as at`
+export const CONFIRM = `select pg_logical_emit_message(true, 'svc', 'confirm')::text as at, ${SERVER} as server`
 
 /** Of the connections of a pool. */
 const keptForOthers = (connections: number): number => (connections >= 4 ? 2 : connections >= 2 ? 1 : 0)

@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { SQL } from 'drizzle-orm'
-import { confirmLater, CONFIRMED_LATER } from './commit-locally.ts'
+import { CONFIRMED_LATER, setConfirmedBy } from './commit-locally.ts'
 import { is, PgTransaction, sql } from './drizzle.ts'
 
 const CHANNEL = 'svc_work'
@@ -46,11 +46,11 @@ export async function notifyEach(handle: Executes, topic: Topic, keys: Iterable<
   // A commit that notifies holds a lock of the whole server until it is over: were it to wait for a standby, so would
   // everybody who notifies.
   const rows = (await handle.execute(sql`
-    select pg_notify(${CHANNEL}, payload)::text, ${sql.raw(CONFIRMED_LATER)} is not null as "isConfirmedLater"
+    select pg_notify(${CHANNEL}, payload)::text, ${sql.raw(CONFIRMED_LATER)} as server
     from json_array_elements_text(${JSON.stringify(payloads)}::text::json) as payload`)) as {
-    isConfirmedLater: boolean
+    server: string | null
   }[]
-  if (isTransaction && rows[0]?.isConfirmedLater) confirmLater(handle)
+  if (isTransaction && rows[0]?.server) setConfirmedBy(handle, rows[0].server)
 }
 
 export type Listening = 'listening' | 'polling'

@@ -42,7 +42,7 @@ export async function withIdempotencyKey(
     }
     if (stored) {
       // The first one may still wait for its standby.
-      confirmLater(tx)
+      await confirmLater(tx)
       return { status: stored.status, body: stored.answer, replayed: true }
     }
     const body = await work(tx)

@@ -1,5 +1,5 @@
 /** Joins the outer transaction when there is one; retries when Postgres asks for it. */
-import { COMMIT_LOCALLY, isConfirmedLater } from '../../db/commit-locally.ts'
+import { COMMIT_LOCALLY, confirmedByOf } from '../../db/commit-locally.ts'
 import { confirmationOf, type Database, type Handle, type Transaction } from '../../db/connect.ts'
 import { currentCall } from '../../db/current-call.ts'
 import { OutcomeUnknown } from '../../db/database-away.ts'
@@ -21,24 +21,30 @@ async function runOnce<T>(db: Handle, work: (tx: Transaction) => Promise<T>): Pr
   const isLocal = confirm !== undefined && currentCall()?.durability === 'local'
   let ended: readonly Ending[] = []
   let kept: readonly Promise<TakeBack>[] = []
-  let [isWorkDone, isCommitted, isOver, isToConfirm] = [false, false, false, false]
+  let [isWorkDone, isCommitted, isOver] = [false, false, false]
+  /** The one that is to confirm it, if one is. */
+  let server: string | undefined
   try {
     const result = await db.transaction(async (tx) => {
       const [, worked] = await Promise.all([isLocal && tx.execute(sql.raw(COMMIT_LOCALLY)), work(tx)])
       // Its connection was lost meanwhile, and whoever waited has been told.
       if (isOver) return worked
       ended = endingsIn(tx)
-      isToConfirm = ended.length > 0 || (!isLocal && isConfirmedLater(tx))
+      server = isLocal ? undefined : confirmedByOf(tx)
       if (ended.length === 0) return worked
       kept = endingKeepersOf(db).flatMap((keeper) => keeper.committing?.(ended) ?? [])
       await Promise.all(kept)
       // Seen by every process at once, whatever becomes of the standby; it is answered when that has it, too.
-      if (confirm && !isLocal) await tx.execute(sql.raw(COMMIT_LOCALLY))
+      if (confirm) server = (await tx.execute<{ server: string }>(sql.raw(COMMIT_LOCALLY)))[0]!.server
       isWorkDone = true
       return worked
     })
     isCommitted = true
-    if (isToConfirm) await confirm?.()
+    if (server !== undefined && confirm && (await confirm()) !== server) {
+      // It may not be there.
+      isCommitted = false
+      throw anotherServer()
+    }
     return result
   } catch (error) {
     isOver = true
@@ -50,6 +56,10 @@ async function runOnce<T>(db: Handle, work: (tx: Transaction) => Promise<T>): Pr
     throw unknownOf(error)
   }
 }
+
+/** Nobody knows whether it has what was committed on the one before. */
+export const anotherServer = (): OutcomeUnknown =>
+  new OutcomeUnknown(new Error('Another server has taken over'))
 
 const unknownOf = (error: unknown): unknown =>
   codeOf(error) === 'OUTCOME_UNKNOWN' ? error : new OutcomeUnknown(error)

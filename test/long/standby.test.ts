@@ -25,7 +25,7 @@ import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { OPERATOR_TOKEN, startSystem } from '../support/system.ts'
 import { newWalker } from '../support/walker.ts'
 import { connect, confirmationOf, type Connection } from '../../db/connect.ts'
-import { COMMIT_LOCALLY, locally } from '../../db/commit-locally.ts'
+import { COMMIT_LOCALLY, locally, serverOf } from '../../db/commit-locally.ts'
 import { runCall } from '../../db/current-call.ts'
 import { notify } from '../../db/listen.ts'
 import { refundThrottle, resetThrottle, throttle } from '../../src/cores/throttle.ts'
@@ -154,7 +154,7 @@ test('a change whose connection is lost before the standby has it may be done, a
 
 test('a confirmation comes when the standby has what was committed', async () => {
   const confirm = confirmationOf(direct.db)!
-  await confirm()
+  expect(await confirm()).toBe(await serverOf(direct.db))
   await standby.halt()
   let isConfirmed = false
   await direct.db.execute(text`insert into story select 'ended' where ${locally}`)
@@ -181,6 +181,9 @@ test('a standby is asked for what may be old while it is near enough, and no oth
     .toBe('DATABASE_REPLICA_URL names a standby of another installation than DATABASE_URL')
   const replica = await open(standby.url)
   onTestFinished(() => replica.close())
+  // Were it to take over, it would be known for another one.
+  await expect.poll(() => replica.current(), { timeout: 10_000 }).toBeDefined()
+  expect(await serverOf(replica.current()!.db)).not.toBe(await serverOf(direct.db))
   await direct.sql.query(`insert into story values ('old')`)
   const read = async () => replica.current()?.db.execute(text`select part from story where part = 'old'`)
   await expect.poll(read, { timeout: 10_000 }).toEqual([{ part: 'old' }])

@@ -4,12 +4,13 @@
  * might be let in by what has ended.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { serverOf } from '../../../db/commit-locally.ts'
 import { confirmationOf, type Database } from '../../../db/connect.ts'
 import { outsideCalls } from '../../../db/current-call.ts'
 import { AWAY, DatabaseAway, isLoss } from '../../../db/database-away.ts'
 import type { Clock, Log } from '../dependencies.ts'
 import { addEndingKeeper, type Ending } from '../record-ending.ts'
-import { committingLocally } from '../transaction.ts'
+import { anotherServer, committingLocally } from '../transaction.ts'
 import { endAndAudit } from './end-lost.ts'
 
 const PAUSE = { firstMs: 100, maxMs: 10_000 }
@@ -69,10 +70,12 @@ export function keepUnsettledEndings({
 
   async function settle(): Promise<void> {
     const known = [...unsettled]
+    const confirm = confirmationOf(db)
+    const server = confirm && (await serverOf(db))
     const failed = await doAgain(known.map(([, one]) => one))
     if (areDone()) done.resolve()
     try {
-      await confirmationOf(db)?.()
+      if (confirm && (await confirm()) !== server) throw anotherServer()
     } catch (error) {
       if (!isAway(error) && !isUnconfirmedKnown) log.warn('endings cannot be confirmed', { error })
       isUnconfirmedKnown ||= !isAway(error)

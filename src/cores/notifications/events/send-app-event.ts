@@ -37,7 +37,7 @@ export const sendAppEvent: Verb<'sendAppEvent', AppEventDeps> = write(
         throw new ServiceError('CONFLICT', 'This idempotency key was used for another event')
       }
       // The first one may still wait for its standby.
-      confirmLater(tx)
+      await confirmLater(tx)
       return { id, ...event, replayed: true }
     }
     // A repetition is not counted: a program that retries does not use up its day.
