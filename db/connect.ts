@@ -197,7 +197,9 @@ async function connectPostgres(
       // A server that freezes says nothing, and whoever waits for this would wait for ever.
       const late = setTimeout(() => void own.end({ timeout: 0 }), ASIDE_MS)
       try {
-        return await work(handlesOf(own, listener, false))
+        const aside = handlesOf(own, listener, false)
+        setConfirmation(aside.db, () => confirm(own))
+        return await work(aside)
       } finally {
         clearTimeout(late)
         await own.end({ timeout: CLOSE_TIMEOUT_SECONDS })

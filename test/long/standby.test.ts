@@ -111,6 +111,22 @@ test('while the standby hangs, a change that tells of work waits for it, and nob
   await change
 })
 
+test('while the standby hangs, a change that tells of work waits for it also beside the pool', async () => {
+  await standby.halt()
+  let isDone = false
+  const change = direct.server!.aside(({ db }) =>
+    withTransaction(db, async (tx) => {
+      await tx.execute(text`insert into story values ('told beside')`)
+      await notify(tx, 'schedules')
+    }).then(() => (isDone = true)),
+  )
+  await expect.poll(parts).toContain('told beside')
+  await expect.poll(async () => isDone || (await confirming()).length > 0).toBe(true)
+  expect(isDone).toBe(false)
+  await standby.resume()
+  await change
+})
+
 test('while the standby hangs, a change that counts against a limit waits for it, and a count alone does not', async () => {
   await migrateAll(direct)
   const limit = { count: 2, seconds: 60 }
