@@ -446,6 +446,35 @@ describe('a documents source', () => {
     ])
   })
 
+  test('a step that was frozen stages nothing once another has its load', async () => {
+    const files = { 'a.md': 'frozen [1,0,0]' }
+    const { sync, missing } = await org.owner.call(syncDocuments, { name, files: listOf(files) })
+    await uploadMissing(org.owner.call, sync!, contentOf(files, missing))
+    const step = (read: () => Promise<string>) =>
+      takeLoadStep(
+        {
+          ...system.system.gateway!,
+          readDocument: async () => ({ title: '', passages: [{ heading: '', text: await read() }] }),
+        },
+        never,
+        { work: 'documents' },
+      )
+    const [begun, thawed] = [Promise.withResolvers<void>(), Promise.withResolvers<string>()]
+    const frozen = step(() => {
+      begun.resolve()
+      return thawed.promise
+    })
+    await begun.promise
+    const over = new Date(Date.now() - 60_000)
+    await system.db.update(loads).set({ leaseUntil: over }).where(eq(loads.id, sync!.id))
+    while (await step(async () => 'of the other [1,0,0]'));
+    thawed.resolve('of the frozen one [1,0,0]')
+    await frozen
+    await takeLoadSteps(system)
+    expect(await org.owner.call(showLoad, { load_id: sync!.id })).toMatchObject({ state: 'succeeded' })
+    expect((await passages()).map(({ passage }) => passage)).toEqual(['of the other [1,0,0]'])
+  })
+
   test('makes way for another sync when it has sent nothing for a minute', async () => {
     const { sync } = await org.owner.call(syncDocuments, { name, files: listOf({ 'a.txt': 'left behind' }) })
     const idleAt = new Date(system.clock.now().getTime() - (DOCUMENTS_SYNC_IDLE_SECONDS + 1) * 1000)

@@ -44,6 +44,7 @@ import {
   takeTokens,
 } from '../../src/cores/embeddings/index.ts'
 import {
+  changeStaged,
   contentTable,
   createStaging,
   readContent,
@@ -1206,6 +1207,17 @@ describe('a load that is interrupted', () => {
       inShop((queries) => storePart(queries, id, 0, Buffer.from(String(seconds)), async () => seconds))
     expect([await store(30), await store(0), await store(-1)]).toEqual([true, false, false])
     expect(String(await inShop((queries) => readContent(queries, id, 0, 100)))).toBe('30')
+    const replace = (seconds: number) =>
+      inShop((queries) =>
+        changeStaged(
+          queries,
+          `update ${contentTable(id)} c set body = decode($1, 'hex') from live where c.at = 0`,
+          [Buffer.from(`again ${seconds}`).toString('hex')],
+          async () => seconds,
+        ),
+      )
+    expect([await replace(30), await replace(0), await replace(-1)]).toEqual([true, false, false])
+    expect(String(await inShop((queries) => readContent(queries, id, 0, 100)))).toBe('again 30')
     await inShop((queries) => removeStaging(queries, id))
     expect(await stagedOf(org, id)).toEqual([])
   })

@@ -2,10 +2,12 @@
 import { createHash } from 'node:crypto'
 import { quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
 import { isAccessFile } from '../../contracts/document-formats.ts'
+import { LOAD_LEASE_SECONDS } from '../../contracts/limits.ts'
 import type { Queries } from '../databases/index.ts'
+import { renewLease, type ClaimedLoad } from './claim-load.ts'
 import type { LoadRow } from './load-rows.ts'
 import { withProblems } from './read-step.ts'
-import { contentFrom, rowsTable, stagedTable, whileStaged } from './staging.ts'
+import { changeStaged, contentFrom, rowsTable, stagedTable, whileStaged } from './staging.ts'
 import { LoadFailed, type Step, type StepContext } from './step.ts'
 
 /** Looked up at once; of small ones so many take about a second. */
@@ -40,12 +42,12 @@ export const readDocumentsStep: Step = async (context, load) => {
     unstaged.push(read)
     now = read.progress
     if (unstaged.reduce((sum, { passages }) => sum + passages.length, 0) >= PASSAGES_AT_ONCE) {
-      await stage(queries, load.id, unstaged)
+      await stage(context, load, unstaged)
       unstaged = []
     }
     if (deps.clock().getTime() >= endsAt) break
   }
-  await stage(queries, load.id, unstaged)
+  await stage(context, load, unstaged)
   const { readBytes, readLines, rows, problems, problemCount } = now
   return { readBytes, readLines, rows, problems, problemCount }
 }
@@ -113,16 +115,27 @@ async function readFile(
   return { n, cells: { title, problem, access, passages: passages.length }, passages, progress }
 }
 
-async function stage(queries: Queries, loadId: string, files: readonly FileRead[]): Promise<void> {
+async function stage(
+  { deps, queries }: StepContext,
+  load: ClaimedLoad,
+  files: readonly FileRead[],
+): Promise<void> {
+  const change = async (statement: string, rows: readonly unknown[]) => {
+    const isChanged = await changeStaged(queries, statement, [JSON.stringify(rows)], async () => {
+      if (await renewLease(deps, load)) return LOAD_LEASE_SECONDS
+      throw new Error('the load was canceled, or another process has it')
+    })
+    if (!isChanged) throw new Error('the lease has run out')
+  }
   const passages = files.flatMap((file) => file.passages)
   for (let at = 0; at < passages.length; at += PASSAGES_AT_ONCE) {
-    await queries.query(stagePassages(loadId), [JSON.stringify(passages.slice(at, at + PASSAGES_AT_ONCE))])
+    await change(stagePassages(load.id), passages.slice(at, at + PASSAGES_AT_ONCE))
   }
   if (files.length === 0) return
-  await queries.query(
-    `update ${rowsTable(loadId)} r set cells = r.cells || (e -> 1)
-      from jsonb_array_elements($1::text::jsonb) e where r.n = (e ->> 0)::bigint`,
-    [JSON.stringify(files.map(({ n, cells }) => [n, cells]))],
+  await change(
+    `update ${rowsTable(load.id)} r set cells = r.cells || (e -> 1)
+      from jsonb_array_elements($1::text::jsonb) e, live where r.n = (e ->> 0)::bigint`,
+    files.map(({ n, cells }) => [n, cells]),
   )
 }
 
@@ -138,6 +151,6 @@ const stagePassages = (loadId: string): string =>
   `insert into ${stagedTable(loadId)} as s
     select (e ->> 0)::bigint, e ->> 1, e ->> 2, e ->> 3, e ->> 4, e ->> 5, (e ->> 6)::int, e ->> 7, e ->> 8,
       (select p.embedding from public.passages p where p.text_sha256 = e ->> 8 limit 1)
-    from jsonb_array_elements($1::text::jsonb) e
+    from jsonb_array_elements($1::text::jsonb) e, live
     on conflict (n) do update set ${TEXTS.map((name) => `${name} = excluded.${name}`).join()}, embedding = excluded.embedding
       where (${TEXTS.map((name) => `s.${name}`).join()}) is distinct from (${TEXTS.map((name) => `excluded.${name}`).join()})`

@@ -130,6 +130,24 @@ export async function storePart(
 }
 
 /**
+ * By a statement that takes its rows from `live` as well, which has none once the lease has run out. False: it has, and another
+ * step may have staged something else there.
+ */
+export async function changeStaged(
+  queries: Queries,
+  statement: string,
+  parameters: readonly string[],
+  secondsLeft: () => Promise<number>,
+): Promise<boolean> {
+  const end = await endOfLease(queries, secondsLeft)
+  const live = await queries.query(
+    `with live as materialized (select true as it where ${EPOCH} < ${end}), changed as (${statement}) select it from live`,
+    parameters,
+  )
+  return live.length > 0
+}
+
+/**
  * From `offset` on as many bytes, or up to the end of a part that goes on behind them; fewer only at the end of what is staged
  * without a gap. No part is longer than LOAD_PART_BYTES, so the index finds the first: a file may have hundreds of thousands of
  * parts, and each window would look at all that are before it.
