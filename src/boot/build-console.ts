@@ -16,6 +16,7 @@ export function buildConsole({ config, observation, gateway }: Shared): Running 
     authUrl: config.AUTH_URL,
     authMode: config.AUTH_MODE,
     signInUrl: signInUrlOf(config),
+    deliveryDays: config.DELIVERY_DAYS,
     version: VERSION,
   })
   return asService(createServiceApp('console', observation).route('/', app))

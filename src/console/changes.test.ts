@@ -25,6 +25,7 @@ async function answerOf(method: 'GET' | 'HEAD', opening: (signal: AbortSignal) =
     appUrl: url,
     mcpUrl: url,
     signInUrl: url,
+    deliveryDays: 90,
     clock: () => NOW,
     version: '0.0.0',
   })

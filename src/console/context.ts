@@ -25,6 +25,8 @@ export type ConsoleDeps = {
   authMode?: 'self' | 'hosted'
   /** Where sign-in sends people. */
   signInUrl: URL
+  /** For how long deliveries are kept. */
+  deliveryDays: number
   clock: () => Date
   version: string
 }

@@ -9,6 +9,7 @@ const { routes } = createConsole({
   appUrl: url,
   mcpUrl: url,
   signInUrl: url,
+  deliveryDays: 90,
   clock: () => new Date('2026-11-15T12:00:00Z'),
   version: '0.0.0',
 })

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { createServer as createHttpsServer } from 'node:https'
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { attempts, deliveries, messages } from '../../../db/schema.ts'
-import { eq } from '../../../db/drizzle.ts'
+import { attempts, deliveries, deliveryCounts, messages } from '../../../db/schema.ts'
+import { eq, sql } from '../../../db/drizzle.ts'
 import { outbound } from '../../../src/adapters/outbound/guarded-post.ts'
 import { sendWebhook } from '../../../src/adapters/outbound/send-webhook.ts'
 import {
@@ -20,6 +20,7 @@ import {
   testIntegration,
   updateIntegration,
 } from '../../../src/contracts/integrations.ts'
+import { COUNT_MAX, PAGE_DEFAULT } from '../../../src/contracts/limits.ts'
 import { createSubscription } from '../../../src/contracts/subscriptions.ts'
 import { localDirectory } from '../../../src/cores/directory/index.ts'
 import type { ChannelPorts, Outcome } from '../../../src/cores/notifications/index.ts'
@@ -33,7 +34,10 @@ import { realClock } from '../../support/process.ts'
 import { startSystem, type TestSystem } from '../../support/system.ts'
 
 let system: TestSystem
-beforeAll(async () => void (system = await startSystem({}, { checks: fakeChecks })))
+const KEPT_DAYS = 20
+beforeAll(
+  async () => void (system = await startSystem({ DELIVERY_DAYS: String(KEPT_DAYS) }, { checks: fakeChecks })),
+)
 afterAll(() => system.stop())
 
 const PATH = '/console/deliveries'
@@ -95,6 +99,22 @@ describe('the list of deliveries', () => {
       expect((await developer.open(path)).status).toBe(403)
     }
     expect((await developer.open('/console')).html).not.toContain('href="/console/integrations"')
+  })
+
+  test.each([
+    ['are kept', KEPT_DAYS - 1, '10,000+'],
+    ['are not kept any more', KEPT_DAYS, String(PAGE_DEFAULT + 1)],
+  ])('tells how many there are, where those of the chart %s', async (_, days, total) => {
+    const { owner, org, add } = await scene()
+    await add({})
+    await system.db.execute(sql`
+      insert into deliveries select (jsonb_populate_record(d, jsonb_build_object('id', d.id || n))).*
+      from deliveries d, generate_series(1, ${sql.raw(String(PAGE_DEFAULT))}) n where org_id = ${org.id}`)
+    const hour = new Date(system.clock.now().getTime() - days * 24 * 60 * 60 * 1000)
+    hour.setUTCMinutes(0, 0, 0)
+    const counted = { orgId: org.id, hour, integrationId: '', state: 'sent', reason: '' } as const
+    await system.db.insert(deliveryCounts).values({ ...counted, n: COUNT_MAX })
+    expect((await owner.open(PATH)).text).toContain(`1–${PAGE_DEFAULT} of ${total}`)
   })
 
   test('has a row for everything, also for what nobody was told of, and filters by the form', async () => {

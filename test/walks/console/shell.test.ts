@@ -281,6 +281,7 @@ function consoleWith(changes: Partial<ConsoleDeps>) {
     appUrl: config.APP_URL,
     mcpUrl: config.MCP_URL,
     signInUrl: new URL('/auth/sign-in', config.AUTH_URL),
+    deliveryDays: config.DELIVERY_DAYS,
     clock: () => system.clock.now(),
     version: '0.0.0',
     ...changes,
@@ -521,6 +522,7 @@ describe('the places of uploads', () => {
         appUrl: config.APP_URL,
         mcpUrl: config.MCP_URL,
         signInUrl,
+        deliveryDays: config.DELIVERY_DAYS,
         clock,
         version: '0.0.0',
       })

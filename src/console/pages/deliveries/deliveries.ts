@@ -15,7 +15,7 @@ import { setFlash } from '../../flash.ts'
 import { page } from '../../layout.ts'
 import { cancelButton, dialog, filterSelect } from '../../components.ts'
 import { createRoutes, organizationOf, sessionOf, type PageContext } from '../../context.ts'
-import { deliveriesIn, deliveryChart } from './delivery-charts.ts'
+import { deliveriesSince, deliveryChart } from './delivery-charts.ts'
 import { deliveryHeadline } from './delivery-headline.ts'
 import { deliveryTable, liveDeliveries, newestDeliveries, readDeliveries } from './delivery-list.ts'
 import { exportDeliveries } from './deliveries-export.ts'
@@ -38,6 +38,8 @@ export const deliveryListRoutes = () =>
     .post('/deliveries/replay', replayMany)
     .post('/deliveries/test', sendTest)
 
+const DAY_MS = 24 * 60 * 60 * 1000
+
 const TITLE = 'Deliveries'
 const LEAD =
   'Every event and its deliveries: what was sent, what failed and why. Nothing is sent twice unless someone replays it.'
@@ -55,19 +57,21 @@ async function showDeliveries(c: PageContext) {
     isFiltered && integration_id !== undefined ? call(listIntegrationHealth, {}) : undefined,
     isFiltered ? call(listIntegrations, {}) : undefined,
   ])
+  const now = c.var.deps.clock()
+  // Counts are kept longer than what they count.
+  const keptSince = new Date(now.getTime() - c.var.deps.deliveryDays * DAY_MS)
   const total =
     summary === undefined
       ? deliveries.total
       : await totalBeside(
           {
             whole: deliveries.next_cursor === undefined ? deliveries.deliveries.length : undefined,
-            charted: deliveriesIn(summary.days),
+            charted: deliveriesSince(summary.days, keptSince),
           },
           () => call(listDeliveries, { limit: 1, count: 'true' }),
         )
   const integrations = listed?.integrations ?? []
   const named = summary?.health?.integrations ?? integrations
-  const now = c.var.deps.clock()
   return page(c, {
     title: TITLE,
     lead: LEAD,

@@ -19,9 +19,11 @@ const SERIES = [
   { part: 'open', name: 'pending', ink: 'hollow' },
 ] as const satisfies readonly { part: Part; name: string; ink: Ink }[]
 
-/** Of all days, whatever became of them. */
-export const deliveriesIn = (days: readonly Day[]): number =>
-  days.reduce((sum, { sent, failed, dropped, open }) => sum + sent + failed + dropped + open, 0)
+/** Of the days since then, whatever became of them. */
+export const deliveriesSince = (days: readonly Day[], since: Date): number =>
+  days
+    .filter(({ day }) => Date.parse(day) >= since.getTime())
+    .reduce((sum, { sent, failed, dropped, open }) => sum + sent + failed + dropped + open, 0)
 
 /** Days without events are included: a gap would look like a shorter period. */
 export function deliveryChart({ days: counted }: Summary, now: Date) {
