@@ -1,4 +1,7 @@
-/** Every loop and job of the worker has a walk in `npm test`: it names the verb that the loop runs, or starts the loop. */
+/**
+ * Every loop and job of the worker has a walk in `npm test`: it names the verb that the loop runs, or starts the loop. By its
+ * imports: a walk counts also where only those of its cases use the verb that `npm test` leaves out (`everyCase`).
+ */
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
