@@ -5,7 +5,7 @@ import { atLeast, GRANTABLE_ROLES, type Role } from '../contracts/roles.ts'
 import { icon } from '../pages/icons.ts'
 import { card, inputField, selectField, type Content, type Option } from '../pages/parts.ts'
 import type { PageContext } from './context.ts'
-import { formatNumber } from './format.ts'
+import { dateLabel, formatNumber, momentLabel } from './format.ts'
 import { pager, rowCount } from './pager.ts'
 
 export const emptyState = (title: string, body: Content, action?: Content) =>
@@ -224,26 +224,23 @@ export const pair = (term: string, value: Content) => html`<div><dt>${term}</dt>
 export const breakable = (word: string, separator: '.' | '_') =>
   word.split(separator).map((part, at) => html`${at > 0 && html`${separator}<wbr />`}${part}`)
 
-const EXACT = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'UTC' })
-const DAY = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' })
-const exact = (iso: string): string => `${EXACT.format(new Date(iso))} UTC`
-/** Without its seconds: to format it a second time takes longer than to cut them off, and long lists have many. */
+/** Without its seconds. */
 const toTheMinute = (moment: string): string => moment.replace(/:\d\d UTC$/, ' UTC')
 
 /** How long ago, or when to come. The script says it and keeps it true; without it, the time itself. To the second on hover. */
 export const time = (iso: string) => {
-  const moment = exact(iso)
+  const moment = momentLabel(iso)
   return html`<time datetime="${iso}" title="${moment}" data-relative>${toTheMinute(moment)}</time>`
 }
 
 /** For sentences such as "until …". The script converts it to the reader's time zone. */
 export const exactTime = (iso: string) => {
-  const moment = exact(iso)
+  const moment = momentLabel(iso)
   return html`<time datetime="${iso}" title="${moment}">${toTheMinute(moment)}</time>`
 }
 
 export const day = (iso: string) =>
-  html`<time datetime="${iso}" title="${exact(iso)}" data-day>${DAY.format(new Date(iso))}</time>`
+  html`<time datetime="${iso}" title="${momentLabel(iso)}" data-day>${dateLabel(iso)}</time>`
 
 export const ROLE_LABELS: Record<Role, { label: string; about: string }> = {
   member: { label: 'Member', about: 'Joined by email domain; same permissions as a viewer' },

@@ -14,5 +14,28 @@ export const formatBytes = (count: number): string =>
 export const plural = (count: number, noun: string): string =>
   `${formatNumber(count)} ${noun}${count === 1 ? '' : 's'}`
 
-const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' })
-export const dayLabel = (day: string): string => DAY.format(new Date(day))
+const MONTH = new Intl.DateTimeFormat('en-GB', { month: 'short', timeZone: 'UTC' })
+const MONTHS = Array.from({ length: 12 }, (_, at) => MONTH.format(Date.UTC(2000, at)))
+
+/** Put together by hand: `Intl` takes ten times as long, and a list has two in each row. */
+const inWords = (moment: string) => {
+  const [year, month, day] = moment.split(/[-T]/, 3) as [string, string, string]
+  return { day: `${Number(day)} ${MONTHS[Number(month) - 1]}`, year, clock: moment.slice(11, 19) }
+}
+
+const inUtc = (iso: string): string => new Date(iso).toISOString()
+
+/** 5 Nov */
+export const dayLabel = (iso: string): string => inWords(inUtc(iso)).day
+
+/** 5 Nov 2026 */
+export function dateLabel(iso: string): string {
+  const { day, year } = inWords(inUtc(iso))
+  return `${day} ${year}`
+}
+
+/** 5 Nov 2026, 16:10:02 UTC */
+export function momentLabel(iso: string): string {
+  const { day, year, clock } = inWords(inUtc(iso))
+  return `${day} ${year}, ${clock} UTC`
+}

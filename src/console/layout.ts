@@ -3,10 +3,11 @@ import { html } from 'hono/html'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { assetsUnder } from '../pages/assets.ts'
 import { icon, mark } from '../pages/icons.ts'
+import { PAGE_TYPE, pageBytes } from '../pages/page-bytes.ts'
 import { brand, skeleton } from '../pages/skeleton.ts'
 import { INBOX, navigationFor, SEARCH, type Crumb } from './navigation.ts'
 import { initials, ROLE_LABELS, tabBar, type Tab } from './components.ts'
-import { notice, type Content } from '../pages/parts.ts'
+import { notice, type Content, type Html } from '../pages/parts.ts'
 import { supportSessionBanner } from './support-session-banner.ts'
 import { sessionOf, type PageContext } from './context.ts'
 import { actsFor } from './acts.ts'
@@ -29,7 +30,10 @@ export type Page = {
 }
 
 /** A page for somebody signed in. */
-export function page(c: PageContext, { title, lead, actions, tabs, parents = [], body, status = 200 }: Page) {
+export function page(
+  c: PageContext,
+  { title, lead, actions, tabs, parents = [], body, status = 200 }: Page,
+): Promise<Response> {
   const session = sessionOf(c)
   const place = navigationFor(session, c.req.path)
   const name = session.organization?.name ?? 'svc'
@@ -37,7 +41,8 @@ export function page(c: PageContext, { title, lead, actions, tabs, parents = [],
   // The pages of one thing share its heading, and are told apart in the browser's list of tabs.
   const tab = tabs?.find(({ isCurrent }) => isCurrent)
   const documentTitle = tab === undefined ? title : `${tab.label} · ${title}`
-  return c.html(
+  return answer(
+    c,
     skeleton(
       {
         title: title === name ? `${documentTitle} · svc` : `${documentTitle} · ${name}`,
@@ -80,6 +85,9 @@ export function page(c: PageContext, { title, lead, actions, tabs, parents = [],
   )
 }
 
+const answer = async (c: PageContext, whole: Html, status: ContentfulStatusCode): Promise<Response> =>
+  c.body(await pageBytes(whole), status, { 'content-type': PAGE_TYPE })
+
 type Place = ReturnType<typeof navigationFor>
 
 const navigationGroup = ({ title, links }: Place['groups'][number], current: string | undefined) =>
@@ -101,7 +109,8 @@ const crumbTrail = (crumbs: readonly Crumb[]) =>
 
 /** A page for somebody who is not, or not yet, signed in. */
 export const outsidePage = (c: PageContext, { title, lead, body, status = 200 }: Page) =>
-  c.html(
+  answer(
+    c,
     skeleton(
       { title: `${title} · svc`, assets: CONSOLE_ASSETS, script: true },
       html`<main id="content" class="outside" tabindex="-1">

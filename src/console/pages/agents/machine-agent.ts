@@ -18,6 +18,7 @@ import { day, emptyState, exactTime, listCard, pair, roleBadge, time } from '../
 import { createRoutes, hasRole, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { formOf, refuse, type Refused } from '../../fields.ts'
 import { actAndReturn, redirectWithMessage, setFlash } from '../../flash.ts'
+import { dateLabel } from '../../format.ts'
 import { attempt, confirmDialog, form, formCard, statusOf, text } from '../../forms.ts'
 import { page } from '../../layout.ts'
 import { findMember, memberField } from '../../member-field.ts'
@@ -226,14 +227,12 @@ async function detailsCard(c: PageContext, agent: Agent, refused: Refused | unde
       name: 'ends',
       label: 'Expires',
       value: refused ? text(refused.form, 'ends') : '',
-      options: [{ value: '', label: `On ${DAY.format(new Date(agent.expires_at))}, as now` }, ...EXPIRIES],
+      options: [{ value: '', label: `On ${dateLabel(agent.expires_at)}, as now` }, ...EXPIRIES],
     })}`,
     submit: 'Save',
     kind: 'quiet',
   })
 }
-
-const DAY = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' })
 
 const endDialogs = (c: PageContext, agent: Agent) =>
   html`${

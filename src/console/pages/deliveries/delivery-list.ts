@@ -47,7 +47,7 @@ export function deliveryTable(
     filters: filterFields(filters, integrations),
     caption: CAPTION,
     columns: COLUMNS,
-    rows: deliveries.map((one) => cells(c, one)),
+    rows: rowsOf(c, deliveries),
     empty: emptyList(c),
     next: next_cursor,
     total,
@@ -60,13 +60,7 @@ const COLUMNS = ['Time', 'Event', 'Destination', 'Status', 'Response', 'Attempts
 
 /** The newest, without pages: what the script shows again and again. */
 export const newestDeliveries = (c: PageContext, { deliveries }: Page) =>
-  deliveries.length === 0
-    ? emptyList(c)
-    : table(
-        CAPTION,
-        COLUMNS,
-        deliveries.map((one) => cells(c, one)),
-      )
+  deliveries.length === 0 ? emptyList(c) : table(CAPTION, COLUMNS, rowsOf(c, deliveries))
 
 /** The script keeps it up to date; without it, there is a link. */
 export function liveDeliveries(
@@ -85,11 +79,16 @@ export function liveDeliveries(
   </div>`
 }
 
-const pathOf = (c: PageContext, { id }: Delivery): string =>
-  `${DELIVERIES_PATH}/${id}${listQuery(c)}#delivery`
+/** `query`: of the list that it is picked from. */
+const pathOf = ({ id }: Delivery, query: string): string => `${DELIVERIES_PATH}/${id}${query}#delivery`
 
-const cells = (c: PageContext, one: Delivery) => [
-  html`<a href="${pathOf(c, one)}">${time(one.created_at)}<span class="unseen">, ${one.type}</span></a>`,
+const rowsOf = (c: PageContext, deliveries: readonly Delivery[]) => {
+  const query = listQuery(c)
+  return deliveries.map((one) => cells(one, query))
+}
+
+const cells = (one: Delivery, query: string) => [
+  html`<a href="${pathOf(one, query)}">${time(one.created_at)}<span class="unseen">, ${one.type}</span></a>`,
   html`<div class="two-lines"><code>${breakable(one.type, '.')}</code><span class="note id-text">${one.app !== null && html`${one.app} · `}${one.subject}</span></div>`,
   destinationText(one),
   html`<div class="two-lines">${outcomeBadge(one)} ${one.next_attempt_at && html`<span class="note">${one.attempts === 0 ? 'Due' : 'Next'} ${time(one.next_attempt_at)}</span>`} ${one.replay_of !== null && html`<span class="note">Replay</span>`}</div>`,
@@ -112,13 +111,14 @@ export const responseText = (one: Delivery) =>
       : failureWords(one)
 
 /** Beside the delivery that is shown: as much of each as tells them apart. */
-export const deliveryPicks = (c: PageContext, { deliveries, ...paged }: Page, current: string) =>
-  html`<nav class="picks" aria-label="Deliveries">
-    <div class="picks-head"><a href="${DELIVERIES_PATH}${listQuery(c)}">All deliveries</a></div>
+export const deliveryPicks = (c: PageContext, { deliveries, ...paged }: Page, current: string) => {
+  const query = listQuery(c)
+  return html`<nav class="picks" aria-label="Deliveries">
+    <div class="picks-head"><a href="${DELIVERIES_PATH}${query}">All deliveries</a></div>
     <ol>
       ${deliveries.map(
         (one) =>
-          html`<li><a href="${pathOf(c, one)}" ${one.id === current && html`aria-current="true"`}>
+          html`<li><a href="${pathOf(one, query)}" ${one.id === current && html`aria-current="true"`}>
             <span class="pick-line"><code>${one.type}</code>${outcomeBadge(one)}</span>
             <span class="pick-line note"><span>${one.channel === null ? 'No recipient' : destinationOf({ channel: one.channel, destination: one.destination })}</span>${time(one.created_at)}</span>
           </a></li>`,
@@ -126,6 +126,7 @@ export const deliveryPicks = (c: PageContext, { deliveries, ...paged }: Page, cu
     </ol>
     ${pager(c, deliveries.length, paged)}
   </nav>`
+}
 
 const emptyList = (c: PageContext) =>
   listQuery(c) !== ''
