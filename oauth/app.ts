@@ -97,10 +97,10 @@ function mountTokenValidation(app: ServiceApp, deps: AuthDeps): void {
     c.set('isRelayed', true)
     const format = formatFor(c.req.header('accept'), 'json')
     try {
-      const { token = bearerOf(c), organization, audience } = await read(c)
+      const { token = bearerOf(c), ...asked } = await read(c)
       if (token === undefined) throw new ServiceError('UNAUTHENTICATED')
       const as = { requestId: c.get('requestId'), address: c.get('address') }
-      const valid = await validate({ token, organization, audience, ...as })
+      const valid = await validate({ token, ...asked, ...as })
       return await answer(c, operation.output.parse(valid), 200, format)
     } catch (error) {
       return await answerError(c, error, format)
@@ -109,10 +109,10 @@ function mountTokenValidation(app: ServiceApp, deps: AuthDeps): void {
   app.inProcess.add(operation, async ({ input, options, variables }) => {
     variables.isRelayed = true
     const bearer = bearerIn(options.token && `Bearer ${options.token}`)
-    const { token = bearer, organization, audience } = readValues(input)
+    const { token = bearer, ...asked } = readValues(input)
     if (token === undefined) throw new ServiceError('UNAUTHENTICATED')
     const { requestId, address } = variables
-    const valid = await validate({ token, organization, audience, requestId, address })
+    const valid = await validate({ token, ...asked, requestId, address })
     return rememberAnswer(received(operation.output.parse(valid)), token)
   })
 }

@@ -84,9 +84,9 @@ async function loadSession(
   named: string | undefined,
   support: SupportSession | undefined,
 ): Promise<ConsoleSession> {
-  const { call, who } = await identify(c, token, named)
+  const { call, who, own } = await identify(c, token, named)
   const unread = unreadOf(c, call, who)
-  const [me, { organizations }] = await Promise.all([who, call(listOrganizations, {})])
+  const [me, organizations] = await Promise.all([who, own ?? organizationsOf(call)])
   if (named !== undefined && me.organization?.id !== named) {
     throw new ServiceError('FORBIDDEN', 'You are no longer a member of the organization of this page')
   }
@@ -107,28 +107,37 @@ async function loadSession(
 
 type Me = ConsoleSession['me']
 
+type Identified = {
+  readonly call: Call
+  readonly who: Me | Promise<Me>
+  /** Their organizations, where the answer that says who they are brought them along. */
+  readonly own: readonly Organization[] | undefined
+}
+
 /**
  * Who is signed in. Where everything runs in this process, the answer to that goes along with whatever else a page reads,
- * and is not asked for again (src/trust/fresh-validations.ts); whatever changes something is asked anew.
+ * and is not asked for again (src/trust/fresh-validations.ts); whatever changes something is asked anew. It brings
+ * along the organizations that every page shows.
  */
-async function identify(
-  c: PageContext,
-  token: string,
-  named: string | undefined,
-): Promise<{ call: Call; who: Me | Promise<Me> }> {
+async function identify(c: PageContext, token: string, named: string | undefined): Promise<Identified> {
   const { gateway, authMode } = c.get('deps')
   const call = clientFor(c, token, { organization: named })
   const isHere = gateway.callInProcess !== undefined && authMode !== 'hosted'
-  if (!isHere || named !== undefined || c.req.method !== 'GET') return { call, who: call(whoAmI, {}) }
-  const validation = await call(validateToken, { token, audience: 'api' })
+  if (!isHere || named !== undefined || c.req.method !== 'GET')
+    return { call, who: call(whoAmI, {}), own: undefined }
+  const validation = await call(validateToken, { token, audience: 'api', organizations: true })
   const email = isPerson(validation) ? validation.user.email : null
   if (!isPerson(validation) || email === null) throw new ServiceError('UNAUTHENTICATED')
-  const who = { ...validation, user: { ...validation.user, email } }
-  return { call: clientFor(c, token, { validation }), who }
+  const { organizations: own, ...holder } = validation
+  const who = { ...holder, user: { ...validation.user, email } }
+  return { call: clientFor(c, token, { validation }), who, own }
 }
 
+const organizationsOf = async (call: Call): Promise<readonly Organization[]> =>
+  (await call(listOrganizations, {})).organizations
+
 /** A number beside a link: when the call fails, the page is shown without it. Begun beside whatever else the page asks first. */
-async function unreadOf(c: PageContext, call: Call, who: Me | Promise<Me>): Promise<number> {
+async function unreadOf(c: PageContext, call: Call, who: Identified['who']): Promise<number> {
   try {
     const { organization } = who instanceof Promise ? await who : who
     if (organization === null || c.req.method !== 'GET') return 0

@@ -3,8 +3,9 @@ import * as z from 'zod'
 import { field } from './field.ts'
 import { AudienceName, DisplayName, Nothing, ScopeName, Time } from './fields.ts'
 import { Id } from './ids.ts'
-import { BEARER_MAX } from './limits.ts'
+import { BEARER_MAX, PAGE_DEFAULT } from './limits.ts'
 import { creating, reading, removing } from './operation.ts'
+import { Organization } from './organizations.ts'
 import { countedPageInput, countedPageOutput } from './paging.ts'
 import { GrantableRole, RoleName } from './roles.ts'
 import { PreviousValue, ROTATION_NOTES, rotationInput } from './rotation.ts'
@@ -194,6 +195,12 @@ export const ValidatedToken = z.object({
     })
     .optional()
     .describe('The user as a member of the organization; absent in a support session.'),
+  organizations: z
+    .array(Organization)
+    .optional()
+    .describe(
+      `Of a session, if they were asked for and are fewer than ${PAGE_DEFAULT}: as listOrganizations lists them.`,
+    ),
 })
 
 type Validated = z.output<typeof ValidatedToken>
@@ -227,6 +234,10 @@ export const validateToken = reading({
   input: z.object({
     token: z.string().min(1).max(BEARER_MAX).optional().describe('Or send it as the bearer token.'),
     organization: z.string().max(60).optional().describe('Id or slug of the organization to act in.'),
+    organizations: z
+      .boolean()
+      .optional()
+      .describe('Whether to list the organizations of the person as well, where none is named.'),
     audience: AudienceName.optional().describe(
       'Where the token is used; refused if it is not in the audiences of the token. An MCP endpoint counts a call.',
     ),

@@ -3,7 +3,6 @@
  * so a removal, a lowered role or "agents off" acts on the very next one.
  */
 import { locally } from '../../../db/commit-locally.ts'
-import type { Handle } from '../../../db/connect.ts'
 import { and, eq, isNull, lt, or, sql } from '../../../db/drizzle.ts'
 import { apiTokens, memberships, organizations, sessions, users } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
@@ -22,6 +21,7 @@ import { recordEnding } from '../record-ending.ts'
 import { callLimitValues, countingCall, notCounting, type Counting } from '../count-call.ts'
 import { countGrantCall, findLiveGrant, grantedScopes, touchGrant } from '../grants/index.ts'
 import { findLiveSupportSession } from '../support-sessions/index.ts'
+import { findLiveSession, SESSION_COLUMNS, USER_COLUMNS } from './live-session.ts'
 import { mayHaveLost } from './lost-rotation.ts'
 import { preparedQuery } from '../prepared-query.ts'
 import { withTransaction } from '../transaction.ts'
@@ -46,6 +46,8 @@ export type Presented = {
   token: string
   /** Id or slug of the organization that the request names. */
   organization?: string | undefined
+  /** Whether to list all organizations of a person as well. */
+  organizations?: boolean | undefined
   audience?: Audience | undefined
   requestId: string
   /** Of whoever shows it. */
@@ -81,20 +83,23 @@ export const validateToken =
     }
   }
 
-async function validateUser(deps: ValidationDeps, { token, organization, audience, requestId }: Presented) {
+async function validateUser(
+  deps: ValidationDeps,
+  { token, organization, organizations = false, audience, requestId }: Presented,
+) {
   const now = deps.clock()
   const claims = await deps.userTokens.verify(token, now)
   // A person's own token is for the API alone; the MCP endpoints want a grant or an API token.
   if (!claims || (audience ?? 'api') !== 'api') throw refused()
-  const query = organization === undefined ? liveSession : liveSessionIn
-  const [row] = await query(deps.db).execute({
+  const found = await findLiveSession(deps.db, {
     sessionId: claims.sessionId,
     userId: claims.userId,
     organization,
+    organizations,
     now: now.toISOString(),
   })
-  if (!row) throw refused()
-  const { session, user } = row
+  if (!found) throw refused()
+  const { session, user, membership: member } = found
   if (!isCurrent(session, claims.generation, now) && !(await isLostRotation(deps, session, claims))) {
     await endReplayedSession(deps, session, user, requestId)
     throw refused()
@@ -105,7 +110,6 @@ async function validateUser(deps: ValidationDeps, { token, organization, audienc
       .set({ lastUsedAt: now })
       .where(and(eq(sessions.id, session.id), locally))
   }
-  const member = row.membership?.orgId == null ? null : row.membership
   // Only where one is named: a support session never replaces somebody's own organizations.
   const supportSession =
     member === null && organization !== undefined
@@ -127,19 +131,11 @@ async function validateUser(deps: ValidationDeps, { token, organization, audienc
     expires_at: claims.expiresAt.toISOString(),
     session_id: session.id,
     session_generation: claims.generation,
+    organizations: found.organizations,
   }
 }
 
-/** What a validation needs to know: reading the others takes longer than finding the rows. */
-const SESSION_COLUMNS = {
-  id: sessions.id,
-  orgId: sessions.orgId,
-  generation: sessions.generation,
-  roleCap: sessions.roleCap,
-  carriesAppRoles: sessions.carriesAppRoles,
-  rotatedAt: sessions.rotatedAt,
-  lastUsedAt: sessions.lastUsedAt,
-}
+/** What a validation needs to know, as of a session. */
 const TOKEN_COLUMNS = {
   orgId: apiTokens.orgId,
   id: apiTokens.id,
@@ -154,12 +150,6 @@ const TOKEN_COLUMNS = {
   previousUntil: apiTokens.previousUntil,
   previousLastUsedAt: apiTokens.previousLastUsedAt,
 }
-const USER_COLUMNS = {
-  id: users.id,
-  email: users.email,
-  name: users.name,
-  emailVerifiedAt: users.emailVerifiedAt,
-}
 const ORGANIZATION_COLUMNS = {
   id: organizations.id,
   name: organizations.name,
@@ -167,47 +157,6 @@ const ORGANIZATION_COLUMNS = {
   agentsEnabled: organizations.agentsEnabled,
   timezone: organizations.timezone,
 }
-
-const isNamed = or(
-  eq(organizations.id, sql.placeholder('organization')),
-  eq(organizations.slug, sql.placeholder('organization')),
-)
-
-/** The one last chosen, or else the first one joined: being removed from one does not hide the others. */
-function sessionQuery(db: Handle, which: ReturnType<typeof and>) {
-  const membership = db
-    .select({
-      orgId: organizations.id,
-      orgName: sql<string>`${organizations.name}`.as('org_name'),
-      orgSlug: organizations.slug,
-      timezone: organizations.timezone,
-      id: sql<string>`${memberships.id}`.as('membership_id'),
-      role: memberships.role,
-    })
-    .from(memberships)
-    .innerJoin(organizations, eq(organizations.id, memberships.orgId))
-    .where(and(eq(memberships.userId, sessions.userId), which))
-    .orderBy(sql`${memberships.orgId} is distinct from ${sessions.orgId}`, memberships.joinedAt)
-    .limit(1)
-    .as('membership')
-  return db
-    .select({ session: SESSION_COLUMNS, user: USER_COLUMNS, membership: { ...membership._.selectedFields } })
-    .from(sessions)
-    .innerJoin(users, eq(users.id, sessions.userId))
-    .leftJoinLateral(membership, sql`true`)
-    .where(
-      and(
-        eq(sessions.id, sql.placeholder('sessionId')),
-        eq(sessions.userId, sql.placeholder('userId')),
-        eq(sessions.kind, 'browser'),
-        isNull(sessions.endedAt),
-        sql`${sessions.expiresAt} > ${sql.placeholder('now')}::timestamptz`,
-      ),
-    )
-}
-
-const liveSession = preparedQuery((db) => sessionQuery(db, undefined).prepare('live_session'))
-const liveSessionIn = preparedQuery((db) => sessionQuery(db, isNamed).prepare('live_session_in'))
 
 /** What an installation with hosted auth knows of its members, because it has no rows of them. */
 const presentMembership = (

@@ -15,4 +15,5 @@ export { findMember, lockOwners, refuseHigherRole } from './membership-changes.t
 export { recordJoinedAnother } from './record-joined-another.ts'
 export { isInactiveAtDirectory } from './inactive-at-directory.ts'
 export { listDomains } from './organization-domains.ts'
+export { OWN_ORGANIZATION, presentOwnOrganization } from './present-organization.ts'
 export { sweepInvitations } from './sweep-invitations.ts'

@@ -1,18 +1,14 @@
 import type { Handle } from '../../../db/connect.ts'
 import { and, asc, eq, sql } from '../../../db/drizzle.ts'
-import { memberships, organizationDomains, organizations } from '../../../db/schema.ts'
+import { memberships, organizations } from '../../../db/schema.ts'
 import { list, type Verb } from '../list.ts'
 import { preparedQuery } from '../prepared-query.ts'
 import { requireMember } from '../principal.ts'
-import { presentOrganization, PROVIDER_USE } from './present-organization.ts'
-
-/** In the same statement: every page of the console asks for it. */
-const DOMAINS = sql<string[]>`coalesce((select json_agg(d.domain order by d.domain)
-  from ${organizationDomains} d where d.org_id = ${organizations.id}), '[]')`
+import { OWN_ORGANIZATION, presentOwnOrganization } from './present-organization.ts'
 
 const select = (db: Handle) =>
   db
-    .select({ org: organizations, role: memberships.role, domains: DOMAINS, providerUse: PROVIDER_USE })
+    .select(OWN_ORGANIZATION)
     .from(memberships)
     .innerJoin(organizations, eq(organizations.id, memberships.orgId))
 
@@ -33,8 +29,7 @@ export const listOrganizations: Verb<'listOrganizations'> = list(
     type Row = Awaited<ReturnType<typeof select>>[number]
     const shown = {
       key: ({ org }: Row) => [org.name, org.id],
-      present: (rows: readonly Row[]) =>
-        rows.map(({ org, role, ...more }) => presentOrganization(org, role, more)),
+      present: (rows: readonly Row[]) => rows.map(presentOwnOrganization),
     }
     if (principal.kind === 'user' && cursor === undefined)
       return page({ ...shown, rows: () => firstOf(db).execute({ userId, limit: limit + 1 }) })

@@ -1,6 +1,11 @@
 /** An organization as the API returns it, to its members and to the operator. */
 import { sql } from '../../../db/drizzle.ts'
-import { organizationIdentityProviders, type organizations } from '../../../db/schema.ts'
+import {
+  memberships,
+  organizationDomains,
+  organizationIdentityProviders,
+  organizations,
+} from '../../../db/schema.ts'
 import type { IdentityProviderUse } from '../../contracts/identity-provider-states.ts'
 import type { Role } from '../../contracts/roles.ts'
 
@@ -13,6 +18,29 @@ type Row = typeof organizations.$inferSelect
 export const PROVIDER_USE = sql<IdentityProviderUse>`coalesce((
   select case when p.is_required then 'required' when p.state = 'on' then 'on' end
   from ${organizationIdentityProviders} p where p.org_id = organizations.id), 'none')`
+
+const DOMAINS = sql<string[]>`coalesce((select json_agg(d.domain order by d.domain)
+  from ${organizationDomains} d where d.org_id = ${organizations.id}), '[]')`
+
+/** What is selected of an organization that is joined to the membership of whoever asks. */
+export const OWN_ORGANIZATION = {
+  org: organizations,
+  role: memberships.role,
+  domains: DOMAINS,
+  providerUse: PROVIDER_USE,
+}
+
+export const presentOwnOrganization = ({
+  org,
+  role,
+  domains,
+  providerUse,
+}: {
+  readonly org: Row
+  readonly role: Role
+  readonly domains: readonly string[]
+  readonly providerUse: IdentityProviderUse
+}) => presentOrganization(org, role, { domains, providerUse })
 
 export const presentOrganization = (
   row: Row,
