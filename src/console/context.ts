@@ -85,6 +85,10 @@ export function sessionOf(c: PageContext): ConsoleSession {
   return session
 }
 
+/** Path and query of this page. Not parsed: a list asks for it in each row. */
+export const addressOf = ({ req: { url } }: PageContext): string =>
+  url.slice(url.indexOf('/', url.indexOf('//') + 2))
+
 export const idOf = (c: PageContext): string => c.req.param('id') ?? ''
 
 /** The organization of a page that makes no sense without one. */

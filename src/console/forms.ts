@@ -3,7 +3,7 @@ import { html } from 'hono/html'
 import { ERRORS, ServiceError } from '../contracts/errors.ts'
 import { button, card, linkButton, problemNotice, type Content } from '../pages/parts.ts'
 import { cancelButton, dialog } from './components.ts'
-import { sessionOf, type PageContext } from './context.ts'
+import { addressOf, sessionOf, type PageContext } from './context.ts'
 import { safeNext } from './safe-next.ts'
 
 /** A form about the organization it was shown for, whichever another tab has switched to meanwhile. */
@@ -75,9 +75,7 @@ export function formCard(c: PageContext, { title, lead, action, of, submit, kind
 
 /** For forms in lists: come back to the same page of the same filtered list. */
 export function backField(c: PageContext) {
-  const { pathname, search } = new URL(c.req.url)
-  const here = c.req.method === 'GET' ? pathname + search : ''
-  return html`<input type="hidden" name="back" value="${here}" />`
+  return html`<input type="hidden" name="back" value="${c.req.method === 'GET' ? addressOf(c) : ''}" />`
 }
 
 type Confirmation = {

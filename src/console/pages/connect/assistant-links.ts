@@ -12,12 +12,13 @@ export type Way = AssistantId | typeof BY_TOKEN.id
 export const waysToConnect = (c: PageContext): readonly { id: Way; name: string }[] =>
   c.get('deps').authMode === 'hosted' ? [BY_TOKEN] : [...ASSISTANTS, BY_TOKEN]
 
-function connectPath(c: PageContext, assistant: Way): string {
-  const since = Math.floor(c.get('deps').clock().getTime() / 1_000)
-  return `${CONNECT_PATH}?${new URLSearchParams({ assistant, since: String(since) })}`
-}
+/** No name of a way to connect needs to be escaped. */
+const connectPath = (assistant: Way, since: number): string =>
+  `${CONNECT_PATH}?assistant=${assistant}&since=${since}`
 
-export const assistantLinks = (c: PageContext, current?: Way) =>
-  html`<nav class="assistants" aria-label="Assistants">
-    ${waysToConnect(c).map(({ id, name }) => html`<a href="${connectPath(c, id)}" ${id === current && html`aria-current="page"`}>${name}</a>`)}
+export const assistantLinks = (c: PageContext, current?: Way) => {
+  const since = Math.floor(c.get('deps').clock().getTime() / 1_000)
+  return html`<nav class="assistants" aria-label="Assistants">
+    ${waysToConnect(c).map(({ id, name }) => html`<a href="${connectPath(id, since)}" ${id === current && html`aria-current="page"`}>${name}</a>`)}
   </nav>`
+}
