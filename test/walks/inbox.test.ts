@@ -133,6 +133,10 @@ describe('the inbox', () => {
     await expect(ack()).rejects.toMatchObject({ code: 'NOT_FOUND' })
     await system.db.delete(appMembers).where(eq(appMembers.userId, ada.userId))
     expect(await seen()).toEqual([2, 2])
+    // What is left of a membership that has ended gives nothing to whoever came back.
+    const left = { orgId: org.id, appId, userId: ada.userId, role: 'builder', addedAt: at } as const
+    await system.db.insert(appMembers).values({ ...left, membershipId: unique('membership') })
+    expect(await seen()).toEqual([2, 2])
     await system.db.update(memberships).set({ role: 'admin' }).where(eq(memberships.userId, ada.userId))
     expect(await seen()).toEqual([4, 4])
     await ack()

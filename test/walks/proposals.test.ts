@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { and, count, eq, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test, vi } from 'vitest'
 import {
+  appMembers,
   apps,
   auditLog,
   events,
@@ -938,6 +939,10 @@ describe('evidence', () => {
     expect(await queued()).toBeNull()
     await owner(setAppMember, { alias, user_id: viewer!.userId, role: 'builder' })
     expect([(await show(id, as(viewer))).title, await queued()]).toEqual(['Repair the sum', 'Repair the sum'])
+    // As whoever left and came back: their part in the app was that of a membership that has ended.
+    const former = eq(appMembers.userId, viewer!.userId)
+    await system.db.update(appMembers).set({ membershipId: 'ended' }).where(former)
+    expect([(await show(id, as(viewer))).title, await queued()]).toEqual([null, null])
   })
 })
 

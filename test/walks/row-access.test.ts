@@ -1,5 +1,7 @@
 /** Row access: who sees which rows over every path, and that a hidden row is as if it were not there. */
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { eq } from '../../db/drizzle.ts'
+import { groupMembers } from '../../db/schema.ts'
 import type { Call } from '../../src/client/http-client.ts'
 import {
   fetchSearchResult,
@@ -143,6 +145,14 @@ describe('groups', () => {
     await call(renameGroup, { group_id, name: 'board' })
     expect(await seen()).toEqual(['open', 'board'])
     await call(removeGroupMember, { group_id, member_id: viewer!.email })
+    expect(await seen()).toEqual(['open'])
+    await call(addGroupMember, { group_id, member_id: viewer!.userId })
+    expect(await seen()).toEqual(['open', 'board'])
+    // As whoever left and came back: the place of a membership that has ended is theirs again once it is given again.
+    await system.db
+      .update(groupMembers)
+      .set({ membershipId: 'ended' })
+      .where(eq(groupMembers.groupId, group_id))
     expect(await seen()).toEqual(['open'])
     await call(addGroupMember, { group_id, member_id: viewer!.userId })
     expect(await seen()).toEqual(['open', 'board'])

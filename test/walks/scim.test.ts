@@ -512,9 +512,12 @@ describe('inactive', () => {
   test('also the open invitations of somebody who never signed in, and no others', async () => {
     const at = await makeScimOrg(system)
     const [ada, grace] = [await provision(at), await provision(at)]
-    for (const { email } of [ada, grace])
+    const [userName, mailbox] = [`${unique('joan')}@${at.domain}`, `${unique('mail')}@${at.domain}`]
+    const sent = { ...entraUser(userName), emails: [{ value: mailbox, primary: true }] }
+    const joan = (await at.directory('POST', '/Users', sent)).body
+    for (const email of [ada.email, grace.email, userName, mailbox])
       await at.org.owner.call(inviteMember, { org_id: at.org.id, email, role: 'viewer' })
-    await at.directory('DELETE', `/Users/${ada.id}`)
+    for (const { id } of [ada, joan]) await at.directory('DELETE', `/Users/${id}`)
     const { invitations: open } = await at.org.owner.call(listInvitations, { org_id: at.org.id })
     expect(open.map(({ email }) => email)).toEqual([grace.email])
   })
