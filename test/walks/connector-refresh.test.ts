@@ -100,6 +100,7 @@ describe('with the grace', () => {
     ])
     expect(Number(first.body.expires_in) - Number(again.body.expires_in)).toBeGreaterThanOrEqual(GRACE - 10)
     expect(await reasonOf(tokens)).toBeNull()
+    expect(await familyOf(tokens)).toHaveLength(2)
   })
 
   /** Threat: refresh-token theft; whoever comes second, thief or owner, ends it for both. */

@@ -13,8 +13,9 @@ import {
   setDataSourceState,
 } from '../../src/contracts/data-sources.ts'
 import { createEmbeddings } from '../../src/contracts/embeddings.ts'
-import { listLoads, previewLoad, showLoad, undoLoad } from '../../src/contracts/loads.ts'
+import { cancelLoad, listLoads, previewLoad, showLoad, undoLoad } from '../../src/contracts/loads.ts'
 import { ServiceError } from '../../src/contracts/errors.ts'
+import { claimLoad, releaseLoad, renewLease, saveStep } from '../../src/cores/loads/claim-load.ts'
 import { takeLoadStep, type LoadDeps } from '../../src/cores/loads/index.ts'
 import { atAddress, startWithDatabases, type SystemWithDatabases } from '../support/data-sources.ts'
 import { loadFile, never, startFile, takeLoadSteps, uploadFile } from '../support/loads.ts'
@@ -147,6 +148,28 @@ L1,Lamp,"[0,0,1] glows"
   expect(await call(undoLoad, { load_id: load.id })).toMatchObject({ undone: true })
   expect(await titlesOf()).toBe(before)
   await expect(other!.owner.call(undoLoad, { load_id: load.id })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+})
+
+test('whoever works on a load that is canceled keeps nothing of it; that of another organization goes on', async () => {
+  const gateway = system.system.gateway!
+  const ids = await Promise.all(
+    [org!, other!].map(async ({ owner }) => {
+      return (await startFile(owner.call, 'shop', CSV, { ...PLAN, table: 'canceled' })).id
+    }),
+  )
+  const claimed = [(await claimLoad(gateway))!, (await claimLoad(gateway))!]
+  expect(claimed.map(({ id }) => id).toSorted()).toEqual(ids.toSorted())
+  await org!.owner.call(cancelLoad, { load_id: ids[0]! })
+  for (const load of claimed) {
+    const isCanceled = load.id === ids[0]
+    expect((await saveStep(gateway, load, { readBytes: 0 })) === undefined).toBe(isCanceled)
+    expect(await renewLease(gateway, load)).toBe(!isCanceled)
+    await releaseLoad(gateway, load)
+  }
+  await takeLoadSteps(system)
+  const ended = [await org!.owner.call(showLoad, { load_id: ids[0]! })]
+  ended.push(await other!.owner.call(showLoad, { load_id: ids[1]! }))
+  expect(ended.map(({ state }) => state)).toEqual(['canceled', 'succeeded'])
 })
 
 test('texts are embedded as a load embeds them', async () => {

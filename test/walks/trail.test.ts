@@ -218,6 +218,10 @@ describe('through the API', () => {
     await act(deps, org.id)
     await sealTrail(deps)
     await sendAll()
+    const [working] = await system.db.execute(
+      sql`select failures, problem from trail_streams where org_id = ${org.id}`,
+    )
+    expect(working).toEqual({ failures: 0, problem: null })
     const own = posts.filter(({ orgId }) => orgId === org.id)
     const bodies = own.map(
       ({ body }) => JSON.parse(body) as { events: { metadata: { sequence: number; tenant_uid: string } }[] },
