@@ -6,7 +6,7 @@ import type { Shared } from './shared.ts'
 import { signInUrlOf } from './sign-in-settings.ts'
 import { VERSION } from './version.ts'
 
-export function buildConsole({ config, observation, gateway }: Shared): Running {
+export function buildConsole({ config, observation, gateway, runs }: Shared): Running {
   const app = createConsole({
     ...observation,
     gateway,
@@ -15,6 +15,7 @@ export function buildConsole({ config, observation, gateway }: Shared): Running 
     mcpUrl: config.MCP_URL,
     authUrl: config.AUTH_URL,
     authMode: config.AUTH_MODE,
+    isAuthHere: runs('auth-service'),
     signInUrl: signInUrlOf(config),
     deliveryDays: config.DELIVERY_DAYS,
     version: VERSION,

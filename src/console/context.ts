@@ -23,6 +23,8 @@ export type ConsoleDeps = {
   authUrl?: URL
   /** With hosted auth nobody signs assistants in: they come with an API token or not at all. */
   authMode?: 'self' | 'hosted'
+  /** Whether the auth-service is in this process, and so of this version. */
+  isAuthHere?: boolean
   /** Where sign-in sends people. */
   signInUrl: URL
   /** For how long deliveries are kept. */

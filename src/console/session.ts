@@ -120,12 +120,14 @@ type Identified = {
  * along the organizations that every page shows.
  */
 async function identify(c: PageContext, token: string, named: string | undefined): Promise<Identified> {
-  const { gateway, authMode } = c.get('deps')
+  const { gateway, authMode, isAuthHere } = c.get('deps')
   const call = clientFor(c, token, { organization: named })
   const isHere = gateway.callInProcess !== undefined && authMode !== 'hosted'
   if (!isHere || named !== undefined || c.req.method !== 'GET')
     return { call, who: call(whoAmI, {}), own: undefined }
-  const validation = await call(validateToken, { token, audience: 'api', organizations: true })
+  // One of the version before, while it is upgraded, would refuse what it does not know.
+  const more = isAuthHere ? { organizations: true } : {}
+  const validation = await call(validateToken, { token, audience: 'api', ...more })
   const email = isPerson(validation) ? validation.user.email : null
   if (!isPerson(validation) || email === null) throw new ServiceError('UNAUTHENTICATED')
   const { organizations: own, ...holder } = validation
