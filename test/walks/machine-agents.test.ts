@@ -25,6 +25,7 @@ import { makeId } from '../../src/contracts/ids.ts'
 import { changeMemberRole, inviteMember, listMembers } from '../../src/contracts/members.ts'
 import { addOwnerAsOperator } from '../../src/contracts/organizations.ts'
 import { signInWithPassword } from '../../src/contracts/sessions.ts'
+import { createApiToken, revokeApiToken } from '../../src/contracts/tokens.ts'
 import {
   newAssistant,
   preRegistered,
@@ -46,7 +47,14 @@ import {
   posted,
   type MachineAgent,
 } from '../support/machine-agents.ts'
-import { makeMember, makeOrganization, PASSWORD, type Org, type Person } from '../support/make.ts'
+import {
+  makeApiToken,
+  makeMember,
+  makeOrganization,
+  PASSWORD,
+  type Org,
+  type Person,
+} from '../support/make.ts'
 import { OPERATOR_TOKEN } from '../support/system.ts'
 
 let system: ListeningSystem
@@ -464,6 +472,21 @@ describe('who may see and manage it', () => {
     ])
     expect(shown).not.toContain(secret)
   })
+})
+
+/** Threat: a stolen API token makes itself permanent. */
+test('a credential that was made with an API token, or with a token of that one, ends with it', async () => {
+  const token = await makeApiToken(system, org, admin)
+  const child = await token.call(createApiToken, { name: 'made with it' })
+  const made = await makeMachineAgent({ call: system.as({ token: child.token }) })
+  const added = await token.call(addMachineAgentCredential, { machine_agent_id: agent.id })
+  const { access } = tokensIn(await askForToken(system, basic(made)))
+  expect((await whoami(system, access)).status).toBe(200)
+  await admin.call(revokeApiToken, { token_id: token.id })
+  expect((await whoami(system, access)).status).toBe(401)
+  for (const ended of [made, { ...agent, secret: added.secret! }])
+    expect((await askForToken(system, basic(ended))).body.error).toBe('invalid_client')
+  expect((await comesIn(system, basic(agent))).status).toBe(200)
 })
 
 test('its grant is listed among all, says what it is, and can be narrowed', async () => {

@@ -21,7 +21,9 @@ import { setAppMember } from '../../src/contracts/apps.ts'
 import * as deploy from '../../src/contracts/deployments.ts'
 import { ServiceError } from '../../src/contracts/errors.ts'
 import { makeId } from '../../src/contracts/ids.ts'
+import { SOURCE_RETENTION } from '../../src/contracts/limits.ts'
 import { listLogs, pushLogs } from '../../src/contracts/logs.ts'
+import { updateMachineAgent } from '../../src/contracts/machine-agents.ts'
 import {
   showAppMaintenance,
   showMaintenanceSettings,
@@ -48,6 +50,7 @@ import { shipOutbox } from '../../src/cores/outbox.ts'
 import { measureFixes } from '../../src/cores/proposals/index.ts'
 import { sweepRevisions } from '../../src/cores/revisions/index.ts'
 import { actorOf, signActor } from '../support/actor.ts'
+import { makeMachineAgent } from '../support/machine-agents.ts'
 import { makeApiToken, makeMember, makeOrganization, type Org, type Person } from '../support/make.ts'
 import { endAs, makeMaintainedApp, storageOf, turnOn } from '../support/maintenance.ts'
 import {
@@ -522,6 +525,14 @@ describe('who decides', () => {
       },
     })
     expect(await refusal(approve(id))).toEqual(['FORBIDDEN', 'REQUESTER'])
+    // Nor who answered for the machine agent that did, and has handed it on since.
+    const machine = await makeMachineAgent(admin!, { owner_id: org!.owner.userId })
+    await as(admin)(updateMachineAgent, { machine_agent_id: machine.id, owner_id: admin!.userId })
+    const startedBy = (requestedById: string) =>
+      system.db.update(proposals).set({ requestedById }).where(eq(proposals.id, id))
+    await startedBy(machine.user_id)
+    expect(await refusal(approve(id, owner))).toEqual(['FORBIDDEN', 'REQUESTER'])
+    await startedBy(admin!.userId)
     expect(await approve(id, owner)).toMatchObject({ state: 'approved' })
   })
 
@@ -952,6 +963,12 @@ test('retention keeps the revisions of a proposal that may be deployed', async (
   const limits = { ...storageOf(system), sourceStorageBytes: 1 }
   for (let n = 0; n < 12; n++) await push({ ...TREE, 'n.txt': `${n}` })
   await system.db.update(proposals).set({ state: 'failed' }).where(eq(proposals.id, id))
+  const head = await headOf()
+  // It is none of the newest, whose revisions stay whatever became of them.
+  await system.db.execute(sql`
+    insert into proposals select (jsonb_populate_record(p, jsonb_build_object('id', p.id || n, 'state', 'denied', 'day', p.day + n,
+      'base_revision_id', ${head}::text, 'new_revision_id', ${head}::text))).*
+    from proposals p, generate_series(1, ${SOURCE_RETENTION.scarceRevisions}::int) n where id = ${id}`)
   await sweepRevisions(limits)
   const kept = async () =>
     (await system.db.select({ id: revisions.id }).from(revisions).where(eq(revisions.appId, appId))).map(
