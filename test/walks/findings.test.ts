@@ -312,13 +312,22 @@ test.runIf(inject('everyCase'))(
 )
 
 test('what was approved and failed to be deployed is found again', async () => {
-  const { id } = await proposed()
-  const { diff_sha256 } = await admin(showProposal, { alias, proposal_id: id })
-  await admin(approveProposal, { alias, proposal_id: id, diff_sha256 })
+  const first = await startRun(system, org.owner.call, alias)
+  const broken = linesRead('src/sum.js', SUM.split('\n')[1]!, 2)
+  await read(agent, first, broken)
+  const { proposal_id } = await propose(agent, first, { evidence: [broken.ref], edits: [REPAIR] })
+  await endAs(system, first, 'proposed', { proposalId: proposal_id })
+  const { diff_sha256 } = await admin(showProposal, { alias, proposal_id })
+  await admin(approveProposal, { alias, proposal_id, diff_sha256 })
   const { deployment, fence } = await org.owner.call(claimDeployment, { alias, runner: 'r' })
   const claimed = { alias, deployment_id: deployment!.id, fence: fence! }
   await org.owner.call(finishDeployment, { ...claimed, exit_code: 1 })
   expect(await status()).toMatchObject({ open_findings: 1, open_proposals: 1 })
+  nextNight()
+  // Its repair is in the source, and does not run.
+  const quiet = await startRun(system, org.owner.call, alias)
+  await concludeRun(agent, quiet, { kind: 'failed', reason: 'UNEXPECTED' })
+  expect(await status()).toMatchObject({ open_findings: 1 })
   nextNight()
   const run = await startRun(system, org.owner.call, alias)
   const lines = linesRead('src/sum.js', SUM.trimEnd())

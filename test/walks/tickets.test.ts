@@ -1,13 +1,14 @@
 /** Tickets: who sees which, what is said aloud and what among those who work on the app, and what becomes an event. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { and, eq } from '../../db/drizzle.ts'
-import { outbox } from '../../db/schema.ts'
+import { appMembers, outbox } from '../../db/schema.ts'
 import { createApp, setAppMember } from '../../src/contracts/apps.ts'
 import {
   createTicket,
   listTickets,
   changeTicketStatus,
   replyToTicket,
+  searchTickets,
   showTicket,
 } from '../../src/contracts/tickets.ts'
 import { answerTo } from '../support/answers.ts'
@@ -64,12 +65,18 @@ describe('who sees it', () => {
         () => true,
         (error: { code: string }) => error.code !== 'NOT_FOUND',
       )
-      return [listed, shown]
+      const found = (await call(searchTickets, { search: ticket.ticket_id })).tickets.length === 1
+      return [listed, shown, found]
     }
     for (const person of [reporter, builder, maintainer, org.owner]) {
-      expect(await seen(person)).toEqual([true, true])
+      expect(await seen(person)).toEqual([true, true, true])
     }
-    for (const person of [outsider, other.owner]) expect(await seen(person)).toEqual([false, false])
+    // As whoever left and came back: their part in the app was that of a membership that has ended.
+    const former = { alias: 'shop', user_id: outsider.userId }
+    await maintainer.call(setAppMember, { ...former, role: 'builder' })
+    const isFormer = eq(appMembers.userId, outsider.userId)
+    await system.db.update(appMembers).set({ membershipId: 'ended' }).where(isFormer)
+    for (const person of [outsider, other.owner]) expect(await seen(person)).toEqual([false, false, false])
   })
 
   test('what is hidden, what belongs to another organization and what does not exist answer alike, to the last byte', async () => {
