@@ -1,7 +1,7 @@
 /** From a file to an answer: a database, a file that is previewed and loaded into it, questions, rows; and one that is attached. */
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { eq } from '../../db/drizzle.ts'
-import { loads } from '../../db/schema.ts'
+import { embeddingCounts, loads } from '../../db/schema.ts'
 import { createDatabase, attachDatabase, showConnectionString } from '../../src/contracts/databases.ts'
 import {
   fetchDataSourceRow,
@@ -181,6 +181,21 @@ test('texts are embedded as a load embeds them', async () => {
     { index: 0, embedding: [0, 1, 0] },
     { index: 1, embedding: [0, 0, 1] },
   ])
+})
+
+test('of the tokens of a day those are given back that were not used', async () => {
+  const tokens = async () => {
+    const counts = await system.db.select().from(embeddingCounts)
+    return [org!, other!].map(({ id }) => counts.find(({ orgId }) => orgId === id)?.tokens ?? 0)
+  }
+  for (const { owner } of [org!, other!])
+    await owner.call(createEmbeddings, { model: 'toy-3', input: '[0,1,0] counted' })
+  const before = await tokens()
+  expect(before).not.toContain(0)
+  await expect(
+    org!.owner.call(createEmbeddings, { model: 'toy-broken', input: 'never embedded' }),
+  ).rejects.toMatchObject({ code: 'EMBEDDING_UNAVAILABLE' })
+  expect(await tokens()).toEqual(before)
 })
 
 test('a database elsewhere is attached by its address, for the organization that knows it', async () => {

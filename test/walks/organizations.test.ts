@@ -2,7 +2,7 @@
 import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type * as z from 'zod'
-import { organizationIdentityProviders, users } from '../../db/schema.ts'
+import { formerMembers, organizationIdentityProviders, users } from '../../db/schema.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import { acceptInvitation, inviteMember, listMembers, removeMember } from '../../src/contracts/members.ts'
@@ -481,6 +481,8 @@ describe('joining by domain', () => {
       expect(await organizationsOf(await signedIn(system, person.email))).toMatchObject([
         { id: org.id, role: 'viewer' },
       ])
+      // Of the removal nothing is left that would keep their address out.
+      expect(await system.db.$count(formerMembers, eq(formerMembers.orgId, org.id))).toBe(0)
     },
   )
 

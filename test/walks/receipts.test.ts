@@ -65,6 +65,17 @@ beforeEach(async () => {
     await system.as({ token: owner.token, organization: id })(createApp, { alias, name: 'Shop' })
 })
 
+/** Somebody has read the connection string of a data source. */
+const read = ({ userId, name: userName }: Person, subject: string) =>
+  system.db.transaction((tx) =>
+    recordAudit(
+      tx,
+      () => system.clock.now(),
+      { kind: 'user', userId, userName, requestId: unique('req') },
+      { orgId: org.id, action: 'database.connection_shown', subject },
+    ),
+  )
+
 /** What arrives of an answer, and when. */
 type Open = { readonly over: Promise<'answered' | 'cut off'>; readonly bytes: () => number }
 
@@ -153,17 +164,7 @@ describe('a person', () => {
   test('keeps the connection strings that they read, until each is rotated', async () => {
     const { name } = await insertSource(system, org)
     const subject = `db_${name}`
-    const shown = (who: Person) =>
-      system.db.transaction((tx) =>
-        recordAudit(
-          tx,
-          () => system.clock.now(),
-          { kind: 'user', userId: who.userId, userName: who.name, requestId: unique('req') },
-          { orgId: org.id, action: 'database.connection_shown', subject },
-        ),
-      )
-    await shown(person)
-    await shown(admin)
+    for (const who of [person, admin]) await read(who, subject)
     const { id } = await ofAdmin()(endWithReceipt, { of: 'person', id: person.userId })
     const receipt = await final(id)
     expect((await signedBy(receipt)).remains).toEqual(receipt.remains)
@@ -393,13 +394,16 @@ describe('removing an organization', () => {
   test('ends all of it, deletes its rows, and leaves its sealed trail for as long as the operator says', async () => {
     const token = await makeApiToken(system, org, person)
     const there = await makeApiToken(system, other, person)
-    await insertSource(system, org, { physicalName: null })
+    const { sourceId: connection_string } = await insertSource(system, org, { physicalName: null })
+    await read(person, connection_string)
     const own = await polls(token.token, org)
     await expect.poll(() => openFor(token.id)).toEqual([1, 1])
     const before = await rowsIn(other.id)
     const receipt = await remove({ confirm: org.name })
     expect(receipt).toMatchObject({ state: 'final', ended: { membership: 3 }, cut: { long_polls: 2 } })
-    expect(await signedBy(receipt)).toMatchObject({ org: org.id })
+    // Until its databases are dropped.
+    const remains = [{ connection_string, read_by: person.name }]
+    expect(await signedBy(receipt)).toMatchObject({ org: org.id, remains })
     expect(await Promise.all(own.map(({ over }) => over))).toEqual(['cut off', 'cut off'])
     // The person is signed in, and works elsewhere.
     const { organizations } = await person.call(listOrganizations, {})
@@ -435,18 +439,10 @@ describe('removing an organization', () => {
         await insertSource(system, org, { physicalName: names[1]! }),
       ]
       await insertSource(system, other, { physicalName: unique('there') })
-      for (const { sourceId: subject } of [stays, goes])
-        await system.db.transaction((tx) =>
-          recordAudit(
-            tx,
-            () => system.clock.now(),
-            { kind: 'user', userId: person.userId, userName: person.name, requestId: unique('req') },
-            { orgId: org.id, action: 'database.connection_shown', subject },
-          ),
-        )
+      for (const { sourceId } of [stays, goes]) await read(person, sourceId)
       const receipt = await remove({ confirm: org.name })
-      const read = receipt.remains.map(({ connection_string }) => connection_string)
-      expect(read.toSorted()).toEqual([stays.sourceId, goes.sourceId].toSorted())
+      const left = receipt.remains.map(({ connection_string }) => connection_string)
+      expect(left.toSorted()).toEqual([stays.sourceId, goes.sourceId].toSorted())
       expect((await signedBy(receipt)).remains).toEqual(receipt.remains)
 
       const gone = await makeOrganization(system)
@@ -477,13 +473,13 @@ describe('removing an organization', () => {
         await emptyRemovedOrganizations(deps)
         expect(removed).toEqual([names[1], names[0]])
         expect(await rowsIn(other.id)).toMatchObject({ data_sources: 1 })
-        const left = { receipts: 1, removed_organizations: 1 }
+        const kept = { receipts: 1, removed_organizations: 1 }
         // The receipt of the other one is final, and rows of it wait for their seal.
-        for (const { id } of [org, gone]) expect(await rowsIn(id)).toMatchObject(left)
+        for (const { id } of [org, gone]) expect(await rowsIn(id)).toMatchObject(kept)
         await sealTrail({ ...deps, log: { warn() {} }, dataKeys: system.system.gateway!.dataKeys })
         await emptyRemovedOrganizations(deps)
         expect(await rowsIn(gone.id)).toEqual({})
-        expect(await rowsIn(org.id)).toMatchObject(left)
+        expect(await rowsIn(org.id)).toMatchObject(kept)
       } finally {
         await system.db.execute(sql`delete from processes where name = ${silent}`)
       }
