@@ -1,6 +1,6 @@
 /** A folder of files becomes passages that can be asked: one version or the next, for its own organization. */
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { and, eq } from '../../db/drizzle.ts'
+import { and, eq, sql } from '../../db/drizzle.ts'
 import { dataSources, diskUse, loads } from '../../db/schema.ts'
 import {
   fetchDataSourceRow,
@@ -465,8 +465,8 @@ describe('a documents source', () => {
       return thawed.promise
     })
     await begun.promise
-    const over = new Date(Date.now() - 60_000)
-    await system.db.update(loads).set({ leaseUntil: over }).where(eq(loads.id, sync!.id))
+    const leaseUntil = sql`now() - interval '1 second'`
+    await system.db.update(loads).set({ leaseUntil }).where(eq(loads.id, sync!.id))
     while (await step(async () => 'of the other [1,0,0]'));
     thawed.resolve('of the frozen one [1,0,0]')
     await frozen

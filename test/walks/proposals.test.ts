@@ -525,7 +525,11 @@ describe('who decides', () => {
       },
     })
     expect(await refusal(approve(id))).toEqual(['FORBIDDEN', 'REQUESTER'])
-    // Nor who answered for the machine agent that did, and has handed it on since.
+    expect(await approve(id, owner)).toMatchObject({ state: 'approved' })
+  })
+
+  test('not whoever answered for the machine agent that started it, and has handed it on since', async () => {
+    const { id } = await make(as(admin))
     const machine = await makeMachineAgent(admin!, { owner_id: org!.owner.userId })
     await as(admin)(updateMachineAgent, { machine_agent_id: machine.id, owner_id: admin!.userId })
     const startedBy = (requestedById: string) =>
