@@ -171,9 +171,10 @@ const LANE_WAIT = sql.raw(`interval '300 milliseconds'`)
 /**
  * Writes the results of some attempts and starts others, in one commit. Only what is returned as started may be sent:
  * another worker has the rest by now, or its target has enough on its way, and then it is given back. A result counts only
- * of its own worker (or of whoever expires it) and while its attempt is the message's last and has no outcome. `starting` is by POST: the messages of one start together
- * and take one place at their target. Messages and then targets are locked in one order: whoever ends the same attempts waits
- * and finds them ended, and what is counted of a target holds for all workers.
+ * of its own worker (or of whoever expires it) and while its attempt is the message's last and has no outcome. `starting` is by
+ * POST: the messages of one start together and take one place at their target. Messages that end, and then targets, are locked in
+ * one order: whoever ends the same attempts waits and finds them ended, and what is counted of a target holds for all workers.
+ * Messages that start are changed under the lock of their target: locked before it, each start took half as long again.
  */
 export async function finishAndStartAttempts(
   { db, clock }: Storage,
