@@ -35,6 +35,8 @@ beforeAll(() => {
   symlinkSync(join(ROOT, 'node_modules'), join(clone, 'node_modules'))
   // A symlink, where the repository ignores a folder.
   appendFileSync(join(clone, '.git/info/exclude'), '/node_modules\n')
+  makeProgram('gh', `printf '%s\\n' "$@" > '${join(folder, 'published')}'`)
+  for (const engine of ['podman', 'docker']) makeProgram(engine, NO_ENGINE)
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -44,13 +46,19 @@ const git = (...args: string[]): string =>
     encoding: 'utf8',
   })
 
-/** With a `gh` that only writes down how it was called. */
-function release(...args: string[]) {
+function makeProgram(name: string, script: string): void {
   const programs = join(folder, 'programs')
   mkdirSync(programs, { recursive: true })
-  writeFileSync(join(programs, 'gh'), `#!/bin/sh\nprintf '%s\\n' "$@" > '${join(folder, 'published')}'\n`)
-  chmodSync(join(programs, 'gh'), 0o755)
-  const env = { PATH: `${programs}:${process.env['PATH'] ?? ''}`, HOME: folder }
+  writeFileSync(join(programs, name), `#!/bin/sh\n${script}\n`)
+  chmodSync(join(programs, name), 0o755)
+}
+
+/** No engine of this machine: an image takes minutes and the base images of a registry. */
+const NO_ENGINE = 'exit 1'
+
+/** With a `gh` that only writes down how it was called. */
+function release(...args: string[]) {
+  const env = { PATH: `${join(folder, 'programs')}:${process.env['PATH'] ?? ''}`, HOME: folder }
   const { status, stdout, stderr } = spawnSync(join(clone, 'scripts/release'), args, {
     cwd: folder,
     env,
@@ -170,14 +178,12 @@ test('the SBOM names every package that is installed, and none of the developers
 })
 
 test('with a container engine, the image is built from the context and saved', () => {
-  const programs = join(folder, 'programs')
-  writeFileSync(
-    join(programs, 'podman'),
-    `#!/bin/sh\necho "$@" >> '${join(folder, 'asked')}'\n[ "$1" = save ] && echo image > "$3"\ncat > /dev/null\nexit 0\n`,
+  makeProgram(
+    'podman',
+    `echo "$@" >> '${join(folder, 'asked')}'\n[ "$1" = save ] && echo image > "$3"\ncat > /dev/null\nexit 0`,
   )
-  chmodSync(join(programs, 'podman'), 0o755)
   expect(release()).toMatchObject({ status: 0 })
-  rmSync(join(programs, 'podman'))
+  makeProgram('podman', NO_ENGINE)
   const commit = git('rev-parse', 'HEAD').trim()
   expect(readFileSync(join(folder, 'asked'), 'utf8').trim().split('\n')).toEqual([
     'version',

@@ -1,4 +1,5 @@
 /** The statements that something runs, and the moments of a race that can be told from them. */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { expect, inject } from 'vitest'
 import type { Database } from '../../db/connect.ts'
 import { sql } from '../../db/drizzle.ts'
@@ -11,6 +12,21 @@ export async function statementsDuring(db: Database, work: () => Promise<unknown
   const stop = onStatement(db, (text) => statements.push(text))
   try {
     await work()
+  } finally {
+    stop()
+  }
+  return statements
+}
+
+/** Those of `work` itself, without those of loops that look for something meanwhile; in this process, so not of a request over a socket. */
+export async function statementsOf(db: Database, work: () => Promise<unknown>): Promise<string[]> {
+  const within = new AsyncLocalStorage<true>()
+  const statements: string[] = []
+  const stop = onStatement(db, (text) => {
+    if (within.getStore()) statements.push(text)
+  })
+  try {
+    await within.run(true, work)
   } finally {
     stop()
   }

@@ -13,7 +13,7 @@ import {
   type SystemWithDatabases,
 } from '../support/data-sources.ts'
 import { makeMember, makeOrganization, signedIn, type Org, type Person } from '../support/make.ts'
-import { statementsDuring, untilLocked } from '../support/statements.ts'
+import { statementsOf, untilLocked } from '../support/statements.ts'
 import { freshSecrets, startSystem } from '../support/system.ts'
 
 const SECRETS = freshSecrets()
@@ -139,7 +139,7 @@ test.each(Object.entries(ASKED))(
   async (_, asking) => {
     const { sourceId } = await makeSource(org, { name: 'counted', ...TABLE })
     await asking(sourceId, 'x')
-    const statements = await statementsDuring(system.db, () => asking(sourceId, 'x'))
+    const statements = await statementsOf(system.db, () => asking(sourceId, 'x'))
     expect(statements.filter((text) => /"question_counts"/.test(text))).toHaveLength(2)
     expect(statements.filter((text) => /"data_sources"/.test(text))).toHaveLength(1)
     expect(statements).toHaveLength(4)

@@ -37,7 +37,7 @@ import {
 } from '../support/maintained-app.ts'
 import { endAs, endEverything, storageOf } from '../support/maintenance.ts'
 import { sha256 } from '../support/source.ts'
-import { statementsDuring } from '../support/statements.ts'
+import { statementsOf } from '../support/statements.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
 
 let system: TestSystem
@@ -103,7 +103,7 @@ describe('what is read of a run', () => {
     )
     const asked = { alias: app.alias, execution_id: executionId }
     let shown: Awaited<ReturnType<MaintainedApp['show']>> | undefined
-    const statements = await statementsDuring(system.db, async () => {
+    const statements = await statementsOf(system.db, async () => {
       shown = await app.call(showMaintenanceRun, asked)
     })
     const ofRun = statements.filter((text) => /run_steps|run_evidence/.test(text))
@@ -149,7 +149,7 @@ describe('a call costs', () => {
     async (tool, input, most, lines) => {
       const app = await makeMaintainedApp(system, lines && { lines })
       const { call } = await started(app)
-      const statements = await statementsDuring(system.db, async () => {
+      const statements = await statementsOf(system.db, async () => {
         expect(await call(tool, input)).toMatchObject({ kind: 'result' })
       })
       expect(statements).toHaveLength(most)
@@ -163,7 +163,7 @@ describe('a call costs', () => {
     const { run, executionId } = await started(await makeMaintainedApp(system))
     const as = { token: run.identity }
     const call = toolHost(system)
-    const statements = await statementsDuring(system.db, async () => {
+    const statements = await statementsOf(system.db, async () => {
       const { reservation_id } = await call('reserveTokens', { amount: 700 }, as)
       const settled = {
         reservation_id: reservation_id!,

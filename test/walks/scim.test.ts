@@ -49,7 +49,7 @@ import {
   provision,
   type ScimOrg,
 } from '../support/scim.ts'
-import { statementsDuring } from '../support/statements.ts'
+import { statementsOf } from '../support/statements.ts'
 import { OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
 
 const ISSUER = 'https://idp.test'
@@ -558,9 +558,9 @@ describe('inactive', () => {
     const [email, subject] = [`${unique('ada')}@${at.domain}`, unique('sub')]
     const looksFor = /select .*"active" from "provisioned_people" .* for share/
     const asked = (statements: readonly string[]) => statements.filter((text) => looksFor.test(text))
-    const first = asked(await statementsDuring(system.db, () => signIn({ email, subject })))
+    const first = asked(await statementsOf(system.db, () => signIn({ email, subject })))
     expect(first).toHaveLength(2)
-    expect(asked(await statementsDuring(system.db, () => signIn({ email, subject })))).toEqual([])
+    expect(asked(await statementsOf(system.db, () => signIn({ email, subject })))).toEqual([])
     for (const [index, condition] of [
       ['provisioned_people_by_address', sql`email = ${email}`],
       ['provisioned_people_of_name', sql`lower(user_name) = ${email}`],
@@ -749,7 +749,7 @@ describe('groups', () => {
         ).body.id
       const [one, all] = [await groupOf(people.slice(0, 1)), await groupOf(people)]
       const set = (group_id: string, role: 'admin' | 'none') =>
-        statementsDuring(system.db, () => org.owner.call(setGroupRole, { group_id, role }))
+        statementsOf(system.db, () => org.owner.call(setGroupRole, { group_id, role }))
       const roles = () => Promise.all(signedIn.map(({ userId }) => roleIn(org, userId)))
       const raisingOne = await set(one, 'admin')
       expect(await roles()).toEqual(['admin', 'viewer', 'viewer', 'viewer'])

@@ -27,7 +27,7 @@ import { runIfDue, startLoop, startLoopForEach, type Job } from '../../src/worke
 import { sweep } from '../../src/worker/jobs.ts'
 import { makeOrganization, type Org } from '../support/make.ts'
 import { newDatabase } from '../support/database.ts'
-import { statementsDuring } from '../support/statements.ts'
+import { statementsOf } from '../support/statements.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
 
 let system: TestSystem
@@ -96,7 +96,7 @@ test('a look at jobs of which none is due is one statement; those that are due o
   const before = [countingJob(), countingJob(), countingJob()]
   for (const { job } of before) await runIfDue(deps, job, never)
   const table = before.map(({ job }) => job)
-  expect(await statementsDuring(system.db, () => startLoop(deps, table).stop())).toHaveLength(1)
+  expect(await statementsOf(system.db, () => startLoop(deps, table).stop())).toHaveLength(1)
   const added = countingJob()
   const all = [...before, added]
   const runs = () => all.map((each) => each.runs())
