@@ -5,7 +5,6 @@ import { basename } from 'node:path/posix'
 import { describe, expect, test } from 'vitest'
 import { TOOLS } from '../../mcp/tools.ts'
 import { VERBS as AUTH_VERBS } from '../../oauth/auth-verbs.ts'
-import { DURABILITIES, type Operation } from '../../src/contracts/operation.ts'
 import { OPERATIONS } from '../../src/contracts/operations.ts'
 import { VERBS as DEPLOY_VERBS } from '../../src/http/deploy-verbs.ts'
 import { VERBS as GATEWAY_VERBS } from '../../src/http/gateway-verbs.ts'
@@ -31,42 +30,6 @@ describe('every operation', () => {
     const tables = { ...AUTH_VERBS, ...GATEWAY_VERBS, ...DEPLOY_VERBS }
     // Its token may be the bearer, so it has a route of its own: oauth/app.ts.
     expect([...Object.keys(tables), 'validateToken'].toSorted()).toEqual(names.toSorted())
-  })
-
-  test('waits for the standby, unless it only reads or is one of these few', () => {
-    const local = (OPERATIONS as readonly Operation[]).filter(({ durability }) => durability === 'local')
-    const changing = local.filter(({ readOnly }) => !readOnly).map(({ name }) => name)
-    expect(changing.toSorted()).toEqual([
-      'createEmbeddings',
-      'exportLogs',
-      'pushLogs',
-      'reportDeploymentOutput',
-      'reportToolCall',
-    ])
-    const all = (OPERATIONS as readonly Operation[]).filter(({ durability }) =>
-      DURABILITIES.includes(durability),
-    )
-    expect(all).toHaveLength(OPERATIONS.length)
-    // Nothing that ends, rotates, gives or decides something.
-    expect(local.filter(({ destructive }) => destructive)).toEqual([])
-  })
-
-  test('that may be old only reads, says how old it is, and is none of those that decide who may what', () => {
-    const old = (OPERATIONS as readonly Operation[]).filter(({ mayBeOld }) => mayBeOld)
-    expect(old.filter((op) => !op.readOnly || !('age_seconds' in op.output.shape))).toEqual([])
-    expect(old.map(({ name }) => name).toSorted()).toEqual([
-      'downloadProposalPatch',
-      'downloadRevision',
-      'listActivity',
-      'listAudit',
-      'listDeliveries',
-      'listLogGroups',
-      'listLogs',
-      'showAgentDay',
-      'summarizeActivity',
-      'summarizeDeliveries',
-      'summarizeLogs',
-    ])
   })
 
   test('has a route that none before it hides', () => {
