@@ -36,10 +36,7 @@ export { startPasswordSession, type PasswordDeps } from './sign-in-with-password
 export type { SignInProvider } from './sign-in-provider.ts'
 export { consumeSignInAttempt, saveSignInAttempt } from './sign-in-attempts.ts'
 export { signInWithProvider } from './sign-in-with-provider.ts'
-export {
-  findTokenRights,
-  validateToken,
-  type TokenValidation,
-  type ValidationDeps,
-} from './validate-token.ts'
+export { findTokenRights } from './validate-api-token.ts'
+export { validateToken } from './validate-token.ts'
+export type { TokenValidation, ValidationDeps } from './validation.ts'
 export { sweepSignIns } from './sweep-sign-ins.ts'

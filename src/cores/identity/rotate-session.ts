@@ -8,7 +8,7 @@ import type { SessionDeps } from './start-session.ts'
 
 /**
  * The old token stays good for a minute (tabs that left with it), then presenting it ends the session: see
- * validate-token. Compare-and-set, so that of two tabs one rotates and the other keeps what it has.
+ * validate-user. Compare-and-set, so that of two tabs one rotates and the other keeps what it has.
  */
 export const rotateSession: Verb<'rotateSession', SessionDeps> = write(
   { by: 'principal' },
