@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
 import { isAccessFile } from '../../contracts/document-formats.ts'
-import { LOAD_LEASE_SECONDS } from '../../contracts/limits.ts'
+import { DOCUMENT_MAX_BYTES, LOAD_LEASE_SECONDS } from '../../contracts/limits.ts'
 import type { Queries } from '../databases/index.ts'
 import { renewLease, type ClaimedLoad } from './claim-load.ts'
 import type { LoadRow } from './load-rows.ts'
@@ -38,7 +38,7 @@ export const readDocumentsStep: Step = async (context, load) => {
   let now: Progress = load
   let unstaged: FileRead[] = []
   for (const file of files) {
-    const read = await readFile(context, load, now, file, await nextBytes(Number(file.bytes)))
+    const read = await readFile(context, load, now, file, await nextBytes(bytesOf(file)))
     unstaged.push(read)
     now = read.progress
     if (unstaged.reduce((sum, { passages }) => sum + passages.length, 0) >= PASSAGES_AT_ONCE) {
@@ -77,6 +77,13 @@ type FileRead = {
   readonly passages: readonly (readonly unknown[])[]
   /** When it is staged. */
   readonly progress: Progress
+}
+
+/** It stands where whoever has a connection string may change it, and so much memory is taken for it. */
+function bytesOf({ bytes }: Listed): number {
+  const size = Number(bytes)
+  if (Number.isInteger(size) && size >= 0 && size <= DOCUMENT_MAX_BYTES) return size
+  throw new LoadFailed('staging_lost')
 }
 
 async function readFile(

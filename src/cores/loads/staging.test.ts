@@ -57,6 +57,18 @@ test('a file whose part is gone has fewer bytes than it should, and so has every
   ])
 })
 
+test('a database that gives a byte at a time is asked once for a file', async () => {
+  let looks = 0
+  const queries = {
+    async query(_text: string, [at]: readonly string[]) {
+      looks += 1
+      return [{ at, body: Buffer.from('x').toString('base64') }]
+    },
+  } as unknown as Queries
+  expect(String(await contentFrom(queries, ID, 0)(1_000))).toBe('x')
+  expect(looks).toBe(1)
+})
+
 test('what was read of a file is held by nobody but whoever asked for it', async () => {
   const { next } = staged('x'.repeat(20_000))
   const [first, second] = [await next(10_001), await next(9_999)]

@@ -201,10 +201,11 @@ export function contentFrom(
     while (length < bytes) {
       const wanted = Math.min(WINDOW_BYTES, bytes - length)
       const part = await readContent(queries, loadId, at + length, wanted)
-      if (part.length === 0) break
       const taken = part.copy(content, length)
       held = part.subarray(taken)
       length += taken
+      // A database that gives a byte at a time is not asked for each.
+      if (part.length < wanted) break
     }
     at += length
     return content.subarray(0, length)
