@@ -7,6 +7,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { sql } from 'drizzle-orm'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { connect } from '../../db/connect.ts'
 import { migrate } from '../../db/migrate.ts'
@@ -56,6 +57,7 @@ beforeEach(async () => {
   // The clock of a test begins where that of the one before did, so its processes would seem to be there.
   const { sql, close } = await connect({ url: server.url })
   await sql.query(`delete from installation_facts where name like 'endings_process:%'`)
+  await sql.query('delete from processes')
   await close()
   secrets = {
     DATA_KEY: randomBytes(32).toString('hex'),
@@ -242,6 +244,9 @@ test.each(['promoted', 'copied'] as const)(
     await two.end()
     await server.failOver(how)
     expect(await comeBack(one, ended, living)).toEqual(new Set())
+    // Leases of the lost tail are waited for by receipts.
+    const lost = sql`select from processes where name like 'before %' and not is_remote`
+    expect(await one.db.execute(lost)).toHaveLength(1)
     const again = await endedAgain(one, ended.org)
     expect(again.length).toBeGreaterThan(5)
     expect(again[0]).toMatchObject({ actor: { kind: 'system', name: 'svc' } })

@@ -365,6 +365,42 @@ test('while the standby hangs, a repeated key waits for it like the first, and i
   expect(sentAgain).toEqual(events.map((one) => ({ ...one, replayed: true })))
 })
 
+test('while the standby hangs, a process keeps its lease, and no number of receipts takes its connections', async () => {
+  const connection = await connect({ url: primary.url }, { poolSize: 4 })
+  await migrateAll(connection)
+  const system = await startListeningSystem({}, { connection, deadlineMs: 10_000 })
+  onTestFinished(async () => {
+    await system.stop()
+    await connection.close()
+  })
+  const org = await makeOrganization(system)
+  const { token } = await makeApiToken(system, org, org.owner)
+  const lease = async () =>
+    (
+      await direct.sql.query<{ until: string }>(
+        `select max(until)::text as until from processes where until > now()`,
+      )
+    )[0]!.until
+  await standby.halt()
+  await direct.db.transaction(async (tx) => {
+    await tx.execute(text.raw(COMMIT_LOCALLY))
+    await tx.execute(text`insert into receipts
+      (id, org_id, of_kind, of_id, of_name, by_name, is_rehearsal, began_at, ended, remains, whose)
+      select 'rct_' || n, ${org.id}, 'client', 'nobody', 'nobody', 'svc', true, now(), '{}', '[]', '[]'
+      from generate_series(1, 8) n`)
+    await notify(tx, 'endings')
+  })
+  const before = await lease()
+  await expect.poll(lease, { timeout: 30_000, interval: 1_000 }).not.toBe(before)
+  const again = await lease()
+  await expect.poll(lease, { timeout: 30_000, interval: 1_000 }).not.toBe(again)
+  const answer = await fetch(`${system.origin}/api/v1/me`, { headers: { authorization: `Bearer ${token}` } })
+  expect(answer.status).toBe(200)
+  await standby.resume()
+  const pending = () => direct.sql.query(`select from receipts where final_at is null`)
+  await expect.poll(pending, { timeout: 30_000 }).toEqual([])
+})
+
 test('a standby that no commit waits for is told of at the start, by /readyz, by doctor and to the operator', async () => {
   const started = processes()
   const system = await startListeningSystem({}, { connection: direct })

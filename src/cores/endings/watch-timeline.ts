@@ -14,6 +14,7 @@ import type { EndingsPromise } from '../../contracts/endings.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import type { Clock, Log } from '../dependencies.ts'
 import { addEndingKeeper, type Ending, type TakeBack } from '../record-ending.ts'
+import { waitForLostLeases } from '../process-leases.ts'
 import { RIGHT_FACT } from '../right-versions.ts'
 import { endLost } from './end-lost.ts'
 import { readTimeline, type Timeline } from '../timeline.ts'
@@ -125,6 +126,7 @@ export async function watchTimeline(deps: Deps): Promise<TimelineWatch> {
       },
       first,
     )
+    if (isBack) await waitForLostLeases(aside.db)
     const count = journal ? await endLost({ db: aside.db, clock }, await journal.read(after.lineage)) : 0
     if (isBack)
       log.warn('the database has gone back: the last of what was written may be lost', {

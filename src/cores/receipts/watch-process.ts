@@ -4,14 +4,16 @@
  */
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { keptLocally, locally } from '../../../db/commit-locally.ts'
 import type { Database } from '../../../db/connect.ts'
-import { locallyOutsideCalls } from '../../../db/current-call.ts'
+import { locallyOutsideCalls, outsideCalls } from '../../../db/current-call.ts'
 import { sql } from '../../../db/drizzle.ts'
 import { listenerOf, notify } from '../../../db/listen.ts'
 import { REMOTE_ANSWER_SECONDS } from '../../contracts/limits.ts'
 import type { DataKeys } from '../../trust/data-key.ts'
 import type { OpenAnswers } from '../../trust/open-answers.ts'
 import type { Clock, Log } from '../dependencies.ts'
+import { PROCESS_LEASE_MS, secondsFromNow } from '../process-leases.ts'
 import { settleReceipts } from './settle-receipts.ts'
 
 export type ProcessWatch = {
@@ -28,8 +30,6 @@ type Deps = Log & {
   readonly answers: OpenAnswers
 }
 
-/** Longer than a failover takes: calls that wait for one are answered. */
-const LEASE_MS = 30_000
 /** This process is over before others may think so. */
 const MARGIN_MS = 1_000
 const BEAT_MS = 5_000
@@ -56,9 +56,9 @@ export async function watchProcess(deps: Deps): Promise<ProcessWatch> {
     const sentAt = answers.now()
     await db.execute(sql`
       insert into processes (name, until, is_remote)
-      values (${name}, clock_timestamp() + make_interval(secs => ${String(LEASE_MS / 1000)}::double precision), false)
+      values (${name}, ${keptLocally(secondsFromNow(PROCESS_LEASE_MS / 1000))}, false)
       on conflict (name) do update set until = excluded.until`)
-    if (!stopping.signal.aborted) answers.extend(sentAt + LEASE_MS - MARGIN_MS)
+    if (!stopping.signal.aborted) answers.extend(sentAt + PROCESS_LEASE_MS - MARGIN_MS)
   }
   /** One for all who ask meanwhile. */
   let renewing: Promise<void> | undefined
@@ -103,7 +103,8 @@ export async function watchProcess(deps: Deps): Promise<ProcessWatch> {
 
   async function acknowledge({ id, whose, isRehearsal }: Pending): Promise<void> {
     const cut = isRehearsal ? answers.count(whose) : await answers.end(whose)
-    await locallyOutsideCalls(async () => {
+    // It waits for the standby, which then has the ending as well: in line, or many would take all connections.
+    await outsideCalls(async () => {
       await db.execute(sql`
         insert into receipt_acknowledgements (receipt_id, process, at, cut)
         select id, ${name}, clock_timestamp(), ${JSON.stringify(cut)}::text::jsonb from receipts
@@ -142,7 +143,9 @@ export async function watchProcess(deps: Deps): Promise<ProcessWatch> {
 
   async function sweep(): Promise<void> {
     await locallyOutsideCalls(() =>
-      db.execute(sql`delete from processes where until < clock_timestamp() - interval '1 day'`),
+      db.execute(
+        sql`delete from processes where until < clock_timestamp() - interval '1 day' and ${locally}`,
+      ),
     )
   }
 
@@ -160,7 +163,7 @@ export async function watchProcess(deps: Deps): Promise<ProcessWatch> {
     await locallyOutsideCalls(() =>
       db.execute(sql`
         insert into processes (name, until, is_remote)
-        values ('remote', clock_timestamp() + make_interval(secs => ${String(seconds)}::double precision), true)
+        values ('remote', ${keptLocally(secondsFromNow(seconds))}, true)
         on conflict (name) do update set until = excluded.until`),
     )
     notedAt = at
@@ -175,7 +178,7 @@ export async function watchProcess(deps: Deps): Promise<ProcessWatch> {
       const leave = async () => {
         await running
         await renewing?.catch(() => {})
-        await db.execute(sql`delete from processes where name = ${name}`)
+        await db.execute(sql`delete from processes where name = ${name} and ${locally}`)
       }
       const late = sleep(CLOSE_MS, undefined, { ref: false })
       await Promise.race([locallyOutsideCalls(leave).catch(() => {}), late])
