@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { confirmLater } from '../../db/commit-locally.ts'
 import { setConfirmation, type Database } from '../../db/connect.ts'
 import { runCall } from '../../db/current-call.ts'
+import { OutcomeUnknown } from '../../db/database-away.ts'
 import { addEndingKeeper, recordEnding } from './record-ending.ts'
 import { withTransaction } from './transaction.ts'
 
@@ -42,8 +43,11 @@ test('nothing is asked for where nothing is confirmed later, or the call may los
   await expect(local).resolves.toBeUndefined()
 })
 
+const gone = () => Promise.reject(new OutcomeUnknown(new Error('closed')))
+
 const UNCONFIRMED: readonly (readonly [string, () => Promise<string>, boolean])[] = [
-  ['a confirmation that fails', () => Promise.reject(new Error('lost')), true],
+  ['a confirmation that fails', () => Promise.reject(new Error('late')), true],
+  ['a confirmation whose connection is lost, with its server perhaps,', gone, false],
   ['a confirmation by another server', () => Promise.resolve('elsewhere'), false],
 ]
 test.each(UNCONFIRMED)('%s leaves an unknown outcome', async (_, confirm, isThere) => {

@@ -52,7 +52,7 @@ async function runOnce<T>(db: Handle, work: (tx: Transaction) => Promise<T>): Pr
     let isUnknown = isCommitted || codeOf(error) === 'OUTCOME_UNKNOWN'
     if (!isUnknown && (!isWorkDone || isRefusal(error))) isUnknown = !(await takeBack(kept))
     if (!isUnknown) throw error
-    for (const keeper of endingKeepersOf(db)) keeper.unknown?.(ended, isCommitted)
+    for (const keeper of endingKeepersOf(db)) keeper.unknown?.(ended, isCommitted && !isLost(error))
     throw unknownOf(error)
   }
 }
@@ -63,6 +63,10 @@ export const anotherServer = (): OutcomeUnknown =>
 
 const unknownOf = (error: unknown): unknown =>
   codeOf(error) === 'OUTCOME_UNKNOWN' ? error : new OutcomeUnknown(error)
+
+/** Of a confirmation: its server is gone, and another one that takes over may not have what was committed. */
+export const isLost = (error: unknown): boolean =>
+  codeOf(error) === 'DATABASE_AWAY' || codeOf(error) === 'OUTCOME_UNKNOWN'
 
 /** False: what is kept cannot be taken back, so it may be done later. */
 async function takeBack(kept: readonly Promise<TakeBack>[]): Promise<boolean> {

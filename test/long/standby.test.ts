@@ -28,6 +28,7 @@ import { connect, confirmationOf, type Connection } from '../../db/connect.ts'
 import { COMMIT_LOCALLY, locally, serverOf } from '../../db/commit-locally.ts'
 import { runCall } from '../../db/current-call.ts'
 import { notify } from '../../db/listen.ts'
+import { endingKeepersOf } from '../../src/cores/record-ending.ts'
 import { refundThrottle, resetThrottle, throttle } from '../../src/cores/throttle.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
 
@@ -399,6 +400,38 @@ test('while the standby hangs, a process keeps its lease, and no number of recei
   await standby.resume()
   const pending = () => direct.sql.query(`select from receipts where final_at is null`)
   await expect.poll(pending, { timeout: 30_000 }).toEqual([])
+})
+
+test('while the standby hangs, an ending of which nobody knows is done again at once, and so is the next one', async () => {
+  const connection = await connect({ url: primary.url }, { poolSize: 4 })
+  await migrateAll(connection)
+  const system = await startSystem({}, { connection, deadlineMs: 60_000 })
+  onTestFinished(async () => {
+    await system.stop()
+    await connection.close()
+  })
+  const org = await makeOrganization(system)
+  const tokens = await Promise.all([1, 2, 3].map(() => makeApiToken(system, org, org.owner)))
+  const alias = unique('app')
+  await org.owner.call(createApp, { alias, name: 'Shop' })
+  await standby.halt()
+  const tickets = [1, 2, 3].map((n) =>
+    org.owner.call(createTicket, { alias, title: `It broke ${n}`, body: 'Badly.' }),
+  )
+  await expect.poll(confirming, { timeout: 20_000 }).toHaveLength(2)
+  const ask = (at: number) =>
+    tokens[at]!.call(whoAmI, {}).then(
+      () => 'answered',
+      (error: { code?: string }) => error.code,
+    )
+  for (const at of [0, 1]) {
+    const ending = { kind: 'api_token' as const, orgId: org.id, id: tokens[at]!.id }
+    for (const keeper of endingKeepersOf(system.db)) keeper.unknown?.([ending], false)
+    await expect.poll(() => ask(at), { timeout: 10_000 }).toBe('UNAUTHENTICATED')
+    expect(await ask(2)).toBe('answered')
+  }
+  await standby.resume()
+  await Promise.all(tickets)
 })
 
 test('a standby that no commit waits for is told of at the start, by /readyz, by doctor and to the operator', async () => {

@@ -1,7 +1,8 @@
 /** Rights that end: with the membership, with the role, with the token they were made with; and none comes back. */
 import { and, eq, isNull } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test, vi } from 'vitest'
-import { connect, type Connection, type Server } from '../../db/connect.ts'
+import { connect, setConfirmation, type Connection, type Server } from '../../db/connect.ts'
+import { DatabaseAway } from '../../db/database-away.ts'
 import {
   apiTokens,
   appMembers,
@@ -277,6 +278,23 @@ describe('endings of which nobody knows whether they are done', () => {
     unknown([{ kind: 'api_token', orgId: other.id, id: tokens[1]!.id }])
     await expect.poll(() => outcome(tokens[1]!.call(whoAmI, {}))).toBe('UNAUTHENTICATED')
     expect(ofImpossible()).toHaveLength(2)
+  })
+
+  test('are waited for again when the server is lost that was to confirm them', async () => {
+    const db = Object.create(system.db) as typeof system.db
+    setConfirmation(db, () => Promise.reject(new DatabaseAway()))
+    const unsettled = keepUnsettledEndings({ db, clock: () => system.clock.now(), log: { warn: () => {} } })
+    onTestFinished(() => unsettled.close())
+    const isWaitedFor = () => {
+      const ended = unsettled.untilEnded()
+      void ended?.catch(() => {})
+      return ended !== undefined
+    }
+    // One that cannot be done again.
+    const ending: Ending = { kind: 'password', orgId: null, id: 'usr_nobody' }
+    for (const keeper of endingKeepersOf(db)) keeper.unknown?.([ending], true)
+    expect(isWaitedFor()).toBe(false)
+    await expect.poll(isWaitedFor).toBe(true)
   })
 })
 

@@ -6,11 +6,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { serverOf } from '../../../db/commit-locally.ts'
 import { confirmationOf, type Database } from '../../../db/connect.ts'
-import { outsideCalls } from '../../../db/current-call.ts'
+import { locallyOutsideCalls, outsideCalls } from '../../../db/current-call.ts'
 import { AWAY, DatabaseAway, isLoss } from '../../../db/database-away.ts'
 import type { Clock, Log } from '../dependencies.ts'
 import { addEndingKeeper, type Ending } from '../record-ending.ts'
-import { anotherServer, committingLocally } from '../transaction.ts'
+import { anotherServer, committingLocally, isLost } from '../transaction.ts'
 import { endAndAudit } from './end-lost.ts'
 
 const PAUSE = { firstMs: 100, maxMs: 10_000 }
@@ -55,7 +55,9 @@ export function keepUnsettledEndings({
   const stopping = new AbortController()
   let settling: Promise<void> | undefined
   let done = Promise.withResolvers<void>()
-  let pausing: AbortController | undefined
+  /** Aborted when another one comes. */
+  let more = new AbortController()
+  let confirming: Promise<string> | undefined
   let isUnconfirmedKnown = false
 
   async function inTime(ended: Promise<void>): Promise<void> {
@@ -72,16 +74,43 @@ export function keepUnsettledEndings({
     const known = [...unsettled]
     const confirm = confirmationOf(db)
     const server = confirm && (await serverOf(db))
-    const failed = await doAgain(known.map(([, one]) => one))
+    // In nobody's place who waits for a standby: while that hangs, none would be free.
+    const failed = await locallyOutsideCalls(() => doAgain(known.map(([, one]) => one)))
     if (areDone()) done.resolve()
     try {
-      if (confirm && (await confirm()) !== server) throw anotherServer()
+      if (confirm && (await confirmedBy(confirm)) !== server) throw anotherServer()
     } catch (error) {
+      if (isLost(error)) lose(known)
+      if (more.signal.aborted) throw error
       if (!isAway(error) && !isUnconfirmedKnown) log.warn('endings cannot be confirmed', { error })
       isUnconfirmedKnown ||= !isAway(error)
       throw error
     }
     for (const [key, one] of known) if (!failed.has(one) && unsettled.get(key) === one) unsettled.delete(key)
+  }
+
+  /** Another server may have taken over, and lack them. */
+  function lose(known: readonly (readonly [string, Unsettled])[]): void {
+    if (areDone()) done = Promise.withResolvers()
+    for (const [, one] of known) one.isDone = false
+    if (areDone()) done.resolve()
+  }
+
+  /** One at a time, however many endings come while a standby hangs. */
+  async function confirmedBy(confirm: () => Promise<string>): Promise<string> {
+    await unlessMore(confirming?.catch(() => {}))
+    confirming = confirm()
+    return unlessMore(confirming)
+  }
+
+  /** What comes is done first: this process answers nobody until then. */
+  async function unlessMore<T>(work: T): Promise<Awaited<T>> {
+    const { signal } = more
+    const { promise: over, reject } = Promise.withResolvers<never>()
+    const end = () => reject(signal.reason as Error)
+    signal.addEventListener('abort', end)
+    if (signal.aborted) end()
+    return Promise.race([work, over]).finally(() => signal.removeEventListener('abort', end))
   }
 
   /** All at once, and where that fails, each by itself. Returns those that fail for a reason of their own. */
@@ -123,21 +152,20 @@ export function keepUnsettledEndings({
 
   /** Until another one comes. */
   async function pause(ms: number): Promise<void> {
-    pausing = new AbortController()
-    const signal = AbortSignal.any([stopping.signal, pausing.signal])
-    await sleep(ms, undefined, { signal, ref: false }).catch(() => {})
+    await sleep(ms, undefined, { signal: more.signal, ref: false }).catch(() => {})
   }
 
   async function settleAll(): Promise<void> {
     let pauseMs = PAUSE.firstMs
     while (unsettled.size > 0 && !stopping.signal.aborted) {
       let isFailing = true
+      more = new AbortController()
       try {
         await settle()
         isFailing = [...unsettled.values()].every((one) => one.failingSince !== undefined)
       } catch (error) {
         // It is away, and whoever asks it says so.
-        isFailing = !isAway(error)
+        isFailing = !isAway(error) && !more.signal.aborted
       }
       pauseMs = isFailing ? Math.min(2 * pauseMs, PAUSE.maxMs) : PAUSE.firstMs
       if (unsettled.size > 0) await pause(pauseMs)
@@ -152,7 +180,7 @@ export function keepUnsettledEndings({
         // Of one that became less again and again, each: what the first took may not be in the last.
         unsettled.set(JSON.stringify(ending), { ending, isDone: isCommitted })
       if (areDone()) done.resolve()
-      if (settling) pausing?.abort()
+      if (settling) more.abort()
       else settling = outsideCalls(settleAll)
     },
   })
@@ -162,6 +190,7 @@ export function keepUnsettledEndings({
     async close() {
       leave()
       stopping.abort()
+      more.abort()
       await settling
     },
   }
