@@ -311,9 +311,19 @@ test('everywhere is a word, and no range', () => {
   ])
   for (const range of ['0.0.0.0/0', '10.0.0.0/0', '::/0', '::/00']) {
     expect(problemsOf({ TRUSTED_PROXIES: range })).toEqual([
-      'TRUSTED_PROXIES: is every address there is: write any if that is meant',
+      'TRUSTED_PROXIES: covers every address. If that is intended, write `any`',
     ])
   }
+  const org = 'org_0mwh8z6vdi7sihk624usrwftv'
+  for (const key of ['CHECKS_ALLOW_NETS', 'NOTIFY_ALLOW_NETS']) {
+    expect(problemsOf({ [key]: `${org}=0.0.0.0/0` })).toEqual([
+      `${key}: ${org}=0.0.0.0/0 covers every address. If that is intended, write \`any\``,
+    ])
+  }
+  expect(readConfig({ CHECKS_ALLOW_NETS: `${org}=any` }).CHECKS_ALLOW_NETS.get(org)).toEqual([
+    '0.0.0.0/0',
+    '::/0',
+  ])
 })
 
 test('a misspelled name is told with the right one, unless that is set or the name is somebody else’s', () => {
@@ -423,15 +433,16 @@ test('no problem repeats the value it is about', () => {
   expect(problems.join()).not.toContain('geheim')
 })
 
+const WHICH_TENANT = 'Name your tenant by its UUID; `common` admits everybody who has a Microsoft account'
 const TOGETHER: [string, Env][] = [
   ['GOOGLE_CLIENT_SECRET: required with GOOGLE_CLIENT_ID', { GOOGLE_CLIENT_ID: 'x' }],
   ['GOOGLE_CLIENT_ID: required with GOOGLE_CLIENT_SECRET', { GOOGLE_CLIENT_SECRET: 'x' }],
   [
-    'MICROSOFT_CLIENT_SECRET, MICROSOFT_TENANT_ID: required with MICROSOFT_CLIENT_ID',
+    `MICROSOFT_CLIENT_SECRET, MICROSOFT_TENANT_ID: required with MICROSOFT_CLIENT_ID. ${WHICH_TENANT}`,
     { MICROSOFT_CLIENT_ID: 'x' },
   ],
   [
-    'MICROSOFT_TENANT_ID: required with MICROSOFT_CLIENT_ID',
+    `MICROSOFT_TENANT_ID: required with MICROSOFT_CLIENT_ID. ${WHICH_TENANT}`,
     { MICROSOFT_CLIENT_ID: 'x', MICROSOFT_CLIENT_SECRET: 'x' },
   ],
   [

@@ -118,18 +118,23 @@ function readHeaders(given: string): Record<string, string> | undefined {
   }
 }
 
+/** Nobody should admit everybody by leaving it out. */
+const WHICH_TENANT = 'Name your tenant by its UUID; `common` admits everybody who has a Microsoft account'
+
 /** Ranges that let everybody in: hardly ever meant, so they have a word of their own. */
 const EVERYWHERE = ['0.0.0.0/0', '::/0']
+const COVERS_EVERYTHING = 'covers every address. If that is intended, write `any`'
+const isEverywhere = (range: string): boolean => /^[^/]+\/0+$/.test(range)
+const spelledOut = (range: string): readonly string[] => (range === 'any' ? EVERYWHERE : [range])
+
 const nets = list(
   z
     .string()
     .refine((range) => range === 'any' || isCidr(range), {
       error: 'must be an address or a range such as 10.0.0.0/8',
     })
-    .refine((range) => !/^[^/]+\/0+$/.test(range), {
-      error: 'is every address there is: write any if that is meant',
-    }),
-).transform((ranges) => ranges.flatMap((range) => (range === 'any' ? EVERYWHERE : [range])))
+    .refine((range) => !isEverywhere(range), { error: COVERS_EVERYTHING }),
+).transform((ranges) => ranges.flatMap(spelledOut))
 
 /** contract, Authentication 9: on both sides. */
 const WORKLOAD_AUDIENCE_DEFAULT = 'svc-control-plane'
@@ -655,7 +660,7 @@ export const SETTINGS = {
   CHECKS_ALLOW_NETS: {
     schema: z.string().transform(readOrganizationNets).default(new Map<string, readonly string[]>()),
     description:
-      'Private networks that http checks of an organization may reach, as `org_…=10.0.0.0/8` separated by commas. Whoever works on an app of it can make the server send requests there; of the answers only pass or fail and the status are kept. Link-local addresses are never reached.',
+      'Private networks that http checks of an organization may reach, as `org_…=10.0.0.0/8` separated by commas, or `org_…=any`. Whoever works on an app of it can make the server send requests there; of the answers only pass or fail and the status are kept. Link-local addresses are never reached.',
     default: 'none: public addresses only',
   },
   WORKLOAD_IDENTITY_ENABLED: {
@@ -857,7 +862,10 @@ function problemsBetween(config: Config, set: Record<string, unknown>): string[]
   const together = (keys: readonly (keyof Config)[]) => {
     const missing = keys.filter((key) => set[key] === undefined)
     if (missing.length > 0 && missing.length < keys.length) {
-      problems.push(`${missing.join(', ')}: required with ${keys.find((key) => set[key] !== undefined)}`)
+      const hint = missing.includes('MICROSOFT_TENANT_ID') ? `. ${WHICH_TENANT}` : ''
+      problems.push(
+        `${missing.join(', ')}: required with ${keys.find((key) => set[key] !== undefined)}${hint}`,
+      )
     }
   }
   together(['GOOGLE_CLIENT_ID', 'GOOGLE_CLIENT_SECRET'])
@@ -966,7 +974,15 @@ export const isLoopback = (hostname: string): boolean =>
 
 /** `org_…=10.0.0.0/8`, separated by commas; an organization with several networks is named several times. */
 function readOrganizationNets(text: string, context: z.RefinementCtx) {
-  return readByOrganization(text, context, isCidr, 'a range such as org_…=10.0.0.0/8')
+  const isRange = (range: string) => range === 'any' || isCidr(range)
+  const all = readByOrganization(text, context, isRange, 'a range such as org_…=10.0.0.0/8')
+  for (const [orgId, range] of [...all].flatMap(([id, ranges]) => ranges.map((one) => [id, one] as const))) {
+    if (isEverywhere(range))
+      context.addIssue({ code: 'custom', message: `${orgId}=${range} ${COVERS_EVERYTHING}` })
+  }
+  return new Map<string, readonly string[]>(
+    [...all].map(([orgId, ranges]) => [orgId, ranges.flatMap(spelledOut)]),
+  )
 }
 
 /** Ranges of all organizations, and `org_…=10.0.0.0/8`. */
