@@ -81,9 +81,9 @@ test('a database is replaced only when that is said, and is kept aside then', SL
 })
 
 const broken: [string, (sound: Buffer) => Buffer, string][] = [
-  ['is cut off', (sound) => sound.subarray(0, sound.length - 1_000), 'unexpected end of file'],
+  ['is cut off', (sound) => sound.subarray(0, sound.length - 1_000), 'it ends too early'],
   ['has wrong bytes', (sound) => Buffer.concat([sound.subarray(0, 99_000), sound.subarray(99_100)]), ''],
-  ['is something else', () => Buffer.from('Dear diary'), 'incorrect header check'],
+  ['is something else', () => Buffer.from('Dear diary'), 'not made by a backup of svc'],
   [
     'is another tar file',
     (sound) => gzipSync(renamed(firstBlocks(sound), 0, 'notes')),
@@ -105,6 +105,19 @@ test.each(broken)('a file that %s is refused and nothing is changed', async (_, 
   await expect(refusal).rejects.toThrow('cannot be restored, and nothing was changed')
   await expect(refusal).rejects.toThrow(reason)
   expect(await readdir(target)).toEqual([])
+})
+
+test('a file that cannot be written is named, and why', async () => {
+  const away = join(home, 'away', 'svc.backup')
+  await expect(backupEmbedded(join(home, 'original'), away)).rejects.toThrow(
+    `${away} cannot be written: there is no folder ${join(home, 'away')}`,
+  )
+})
+
+test('a backup that is not there is refused as that', async () => {
+  await expect(restoreEmbedded(join(home, 'nothing'), join(home, 'fresh'))).rejects.toThrow(
+    'there is no such file',
+  )
 })
 
 test('a backup of the unreleased version is refused before anything is changed', SLOW, async () => {

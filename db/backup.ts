@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
@@ -41,9 +41,25 @@ export async function backupEmbedded(
     // It may have come meanwhile.
     await refuseExisting()
     await rename(partial, file)
+  } catch (error) {
+    throw unwritable(file, error)
   } finally {
     await rm(partial, { force: true })
   }
+}
+
+/** In the words of whoever named the file: they know nothing of a partial one. */
+function unwritable(file: string, error: unknown): unknown {
+  const { code } = error as NodeJS.ErrnoException
+  const reasons = new Map([
+    ['ENOENT', `there is no folder ${dirname(file)}`],
+    ['ENOTDIR', `${dirname(file)} is not a folder`],
+    ['EACCES', `${dirname(file)} may not be written to`],
+    ['EROFS', `${dirname(file)} is read-only`],
+    ['ENOSPC', 'the disk is full'],
+  ])
+  const reason = reasons.get(String(code))
+  return reason === undefined ? error : new Error(`${file} cannot be written: ${reason}`, { cause: error })
 }
 
 /** The folder of embedded managed databases, and its short name in a backup: a path in a tar file has at most 100 characters. */
@@ -88,7 +104,7 @@ export async function restoreEmbedded(
     if (!occupied) await rm(folder, { recursive: true, force: true })
   } catch (error) {
     await rm(partial, { recursive: true, force: true })
-    const reason = error instanceof Error ? error.message : 'unknown reason'
+    const reason = unreadable(error) ?? (error instanceof Error ? error.message : 'unknown reason')
     throw new Error(`${file} cannot be restored, and nothing was changed: ${reason}`, { cause: error })
   }
   // The managed databases that were there belong to the old database, and are kept with it.
@@ -104,6 +120,14 @@ export async function restoreEmbedded(
     { from: basename(partial), to: basename(folder) },
   ])
   return { keptAside: aside.map(({ to }) => join(dataFolder, to)) }
+}
+
+function unreadable(error: unknown): string | undefined {
+  const { code } = error as NodeJS.ErrnoException
+  if (code === 'ENOENT') return 'there is no such file'
+  if (code === 'EISDIR') return 'it is a folder'
+  if (code === 'Z_BUF_ERROR') return 'it ends too early'
+  return code?.startsWith('Z_') ? 'it is damaged, or was not made by a backup of svc' : undefined
 }
 
 /** Damaged, or of a version whose migrations this program does not have: the next start would refuse it. */

@@ -20,28 +20,50 @@ const HELP = `svc ${VERSION}
   svc-server --version | --help
 `
 
+const OPTIONS = {
+  help: { type: 'boolean', short: 'h', default: false },
+  version: { type: 'boolean', default: false },
+  replace: { type: 'boolean', default: false },
+  force: { type: 'boolean', default: false },
+  check: { type: 'boolean', default: false },
+  empty: { type: 'boolean', default: false },
+} as const
+
+const SEE_HELP = 'Run: svc-server --help\n'
 const COMMANDS = ['start', ...[...HELP.matchAll(/^ {2}svc-server ([a-z][a-z-]*)/gm)].map(([, name]) => name!)]
 
+/** What a command works on, as the help calls it. */
+const ARGUMENTS = new Map(
+  [...HELP.matchAll(/^ {2}svc-server ([a-z][a-z-]*) ([A-Z]+)/gm)].map(([, name, one]) => [name!, one!]),
+)
+
 async function main(): Promise<void> {
-  const { values, positionals } = parseArgs({
+  const { values, positionals, tokens } = parseArgs({
     allowPositionals: true,
-    options: {
-      help: { type: 'boolean', short: 'h' },
-      version: { type: 'boolean' },
-      replace: { type: 'boolean', default: false },
-      force: { type: 'boolean', default: false },
-      check: { type: 'boolean', default: false },
-      empty: { type: 'boolean', default: false },
-    },
+    // Its own words for an option that it does not know speak of programs.
+    strict: false,
+    tokens: true,
+    options: OPTIONS,
   })
+  for (const token of tokens) {
+    if (token.kind !== 'option') continue
+    if (!Object.hasOwn(OPTIONS, token.name)) return misunderstood(unknownOption(token.rawName))
+    if (token.value !== undefined) return misunderstood(`${token.rawName} takes no value. ${SEE_HELP}`)
+  }
   const [command = 'start', file, ...rest] = positionals
   if (values.version) return print(VERSION)
   if (values.help) return print(HELP)
-  if (command === 'settings') return print(settingsText())
   if (!COMMANDS.includes(command))
     return misunderstood(
-      `svc-server has no command ${JSON.stringify(command)}. ${didYouMean(command, COMMANDS, 'svc-server ')}Run: svc-server --help\n`,
+      `svc-server has no command ${JSON.stringify(command)}. ${didYouMean(command, COMMANDS, 'svc-server ')}${SEE_HELP}`,
     )
+  const wanted = ARGUMENTS.get(command)
+  const usage = `Usage: svc-server ${[command, wanted].filter(Boolean).join(' ')}\n`
+  if (wanted !== undefined && file === undefined) return misunderstood(`${wanted} is missing. ${usage}`)
+  const [unexpected] = wanted === undefined ? positionals.slice(1) : rest
+  if (unexpected !== undefined)
+    return misunderstood(`Unexpected argument ${JSON.stringify(unexpected)}. ${usage}`)
+  if (command === 'settings') return print(settingsText())
   const config = readConfig()
   const pretty = logFormatOf(config) === 'text'
   const terminal =
@@ -53,41 +75,33 @@ async function main(): Promise<void> {
     clock: () => new Date(),
   })
   for (const { given, meant } of misspelledSettings())
-    log.warn(`${given} is no setting`, { did_you_mean: meant })
+    log.warn(`${given} is not a setting`, { did_you_mean: meant })
+  const isSet = (name: keyof typeof OPTIONS) => values[name] === true
   switch (command) {
-    case 'start':
-      if (file === undefined) {
-        const steps = startSteps(terminal ?? logDisplay(log))
-        return (await import('./start.ts')).start(config, log, { empty: values.empty, steps })
-      }
-      break
-    case 'migrate':
-      if (file === undefined) {
-        const { migrateCheck, migrateOnly } = await import('./database-commands.ts')
-        return values.check ? migrateCheck(config) : migrateOnly(config)
-      }
-      break
+    case 'start': {
+      const steps = startSteps(terminal ?? logDisplay(log))
+      return (await import('./start.ts')).start(config, log, { empty: isSet('empty'), steps })
+    }
+    case 'migrate': {
+      const { migrateCheck, migrateOnly } = await import('./database-commands.ts')
+      return isSet('check') ? migrateCheck(config) : migrateOnly(config)
+    }
     case 'end-app-tokens':
-      if (file === undefined) return (await import('./database-commands.ts')).endAppTokens(config, { log })
-      break
+      return (await import('./database-commands.ts')).endAppTokens(config, { log })
     case 'record-restore':
-      if (file === undefined) return (await import('./database-commands.ts')).recordRestoreCommand(config)
-      break
+      return (await import('./database-commands.ts')).recordRestoreCommand(config)
     case 'backup':
-      if (file !== undefined && rest.length === 0)
-        return (await import('./database-commands.ts')).backup(config, file, values.force)
-      break
+      return (await import('./database-commands.ts')).backup(config, file!, isSet('force'))
     case 'reset-password':
-      if (file !== undefined && rest.length === 0)
-        return (await import('./reset-password-command.ts')).resetPasswordCommand(config, file)
-      break
+      return (await import('./reset-password-command.ts')).resetPasswordCommand(config, file!)
     case 'restore':
-      if (file !== undefined && rest.length === 0) {
-        return (await import('./database-commands.ts')).restore(config, file, values.replace)
-      }
-      break
+      return (await import('./database-commands.ts')).restore(config, file!, isSet('replace'))
   }
-  misunderstood(HELP)
+}
+
+function unknownOption(given: string): string {
+  const known = Object.keys(OPTIONS).map((name) => `--${name}`)
+  return `svc-server has no option ${given}. ${didYouMean(given, known)}${SEE_HELP}`
 }
 
 function misunderstood(text: string): void {
@@ -105,11 +119,9 @@ const settingsText = (): string =>
     )
     .join('\n')
 
-/** Usage errors exit with 5, as in the client; everything else that prevents the start with 1. */
+/** A wrong configuration exits with 5, as a wrong command line does; everything else that prevents the start with 1. */
 main().catch((error: unknown) => {
-  const isUsage =
-    error instanceof TypeError && String((error as { code?: unknown }).code).startsWith('ERR_PARSE_ARGS')
   const text = error instanceof Error ? error.message : String(error)
   process.stderr.write(`${text}\n`)
-  process.exitCode = isUsage || error instanceof ConfigProblems ? 5 : 1
+  process.exitCode = error instanceof ConfigProblems ? 5 : 1
 })
