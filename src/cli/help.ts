@@ -40,12 +40,14 @@ export const commandHelp = (command: Command): string =>
 /** contract, Errors: scripts rely on them. */
 const EXIT_CODES = [
   ['0', 'success'],
-  ['1', 'unexpected error, rate limit, or server unreachable'],
+  ['1', 'unexpected error, or rate limit'],
   ['3', 'not logged in, or permission denied'],
   ['4', 'not found'],
   ['5', 'invalid arguments or input'],
   ['6', 'conflict'],
   ['7', 'timeout'],
+  ['8', 'server unreachable; nothing was sent'],
+  ['11', 'the command worked, and what it looked at has a problem'],
 ] as const
 
 const EXAMPLES = [

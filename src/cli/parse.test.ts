@@ -91,6 +91,7 @@ describe('a command line', () => {
     ],
     ['--bogus', 'Unknown option: --bogus | Run: svc --help'],
     ['--versoin', 'Unknown option: --versoin | Did you mean --version? Run: svc --help'],
+    ['--jsno', 'Unknown option: --jsno | Did you mean --json? Run: svc --help'],
     ['--json', 'A command is missing | Run: svc --help'],
     ['frobnicate', 'Unknown command: frobnicate | Run: svc --help'],
     ['toString', 'Unknown command: toString | Run: svc --help'],

@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util'
 import type { ServiceError } from '../contracts/errors.ts'
 import type { Argument, Command, CommandInput, Option } from './command.ts'
-import { COMMANDS, GLOBAL_OPTIONS, GROUPS } from './command-table.ts'
+import { COMMANDS, GLOBAL_OPTIONS, GROUPS, ROOT_OPTIONS } from './command-table.ts'
 import { didYouMean } from '../contracts/did-you-mean.ts'
 import { findCommand, nextWords } from './find-command.ts'
 import { usageError } from './usage-error.ts'
@@ -31,13 +31,15 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   version: 'svc --version',
 }
 
+const OPTIONS_OF_THE_CLIENT = [...GLOBAL_OPTIONS, ...ROOT_OPTIONS].map(({ long }) => `--${long}`)
+
 /** Before any command there are only those of the client itself. */
 function unknownOption(option: string): ServiceError {
   const isCommon = GLOBAL_OPTIONS.some(({ long, short }) => [`--${long}`, `-${short}`].includes(option))
   if (isCommon) return usageError('A command is missing', 'Run: svc --help')
   return usageError(
     `Unknown option: ${option}`,
-    `${didYouMean(option, ['--help', '--version'])}Run: svc --help`,
+    `${didYouMean(option, OPTIONS_OF_THE_CLIENT)}Run: svc --help`,
   )
 }
 
