@@ -68,7 +68,6 @@ function archiveChart(root: string, folder: string): void {
     name: string
     version: string
   }
-  // From its folder, and not `HEAD:chart`: that would have the time of this moment instead of the commit's.
   const file = join(folder, `${name}-chart-${version}.tgz`)
   archive(join(root, 'chart'), ['--prefix', `${name}/`, '--output', file, 'HEAD'])
 }
@@ -84,8 +83,15 @@ function pathsOfImage(root: string): string[] {
   return tracked.filter(isSent)
 }
 
-/** Of the pages those that tell how to run it. */
-const FOR_OPERATORS = ['CHANGELOG.md', 'LICENSE', 'docs/install.md', 'docs/operating.md', 'docs/svc.service']
+/** All pages: those that tell how to run it link to the others. */
+const FOR_OPERATORS = [
+  'CHANGELOG.md',
+  'LICENSE',
+  'SECURITY.md',
+  'docs/*.md',
+  'docs/haproxy.cfg',
+  'docs/svc.service',
+]
 
 /** What the image has, and the program bundled: unpacked, it needs only `npm ci --omit=dev`. */
 function archiveServer(root: string, file: string, version: string): void {

@@ -4,6 +4,7 @@
  * Of several processes that start together only the one that created the owner writes the file.
  */
 import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
@@ -209,9 +210,9 @@ async function deletePlan({ config }: FirstRun): Promise<void> {
 
 /**
  * A file of the checkout: run in another folder, the line finds nothing, where npx would fetch somebody else's package
- * of that name and hand it the token.
+ * of that name and hand it the token. The server of a release comes without it: there the client is a package of its own.
  */
-const CLIENT = './bin/svc'
+const CLIENT = existsSync(new URL('../../bin/svc', import.meta.url)) ? './bin/svc' : 'svc'
 
 const loginCommand = ({ config }: FirstRun): string => `${CLIENT} login --api-url ${config.API_URL.origin}`
 

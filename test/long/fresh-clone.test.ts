@@ -112,7 +112,10 @@ async function followInstallPage({ folder, env, uid }: Place): Promise<void> {
   const settings = { ...env, PORT: String(port), METRICS_PORT: String(metrics), LOG_FORMAT: 'json' }
   const server = begin('bin/server', [], { folder: join(elsewhere, unpacked!), env: settings, uid })
   await untilReady(port, server)
-  const words = readFirstWords(await readFile(join(elsewhere, unpacked!, '.svc', 'first-run.txt'), 'utf8'))
+  const firstRun = await readFile(join(elsewhere, unpacked!, '.svc', 'first-run.txt'), 'utf8')
+  // The server comes without the client, which is a package of its own.
+  expect(firstRun).toMatch(/^ {2}svc login --api-url /m)
+  const words = readFirstWords(firstRun)
   // As a person would at a terminal, who is asked in the browser; here the token of the first start lets the client in.
   const login = `echo '${words.token}' | svc login --api-url http://localhost:${port} --api-key -\nsvc status\n`
   const prefix = join(elsewhere, 'global')

@@ -144,6 +144,15 @@ test('the server, unpacked anywhere, runs its bundle; no tests and nothing of de
   expect(names.filter((name) => /\.test\.ts$|\/(?:test|bench)\//.test(name))).toEqual([])
   execFileSync('tar', ['xzf', join(out, `svc-server-${version}.tar.gz`), '-C', folder])
   const unpacked = join(folder, `svc-${version}`)
+  const pages = [
+    'install',
+    'operating',
+    'self-hosting',
+    'troubleshooting',
+    'errors',
+    'decisions/0002-validate-on-every-call',
+  ]
+  expect(names).toEqual(expect.arrayContaining(pages.map((page) => `svc-${version}/docs/${page}.md`)))
   expect(JSON.parse(readFileSync(join(unpacked, 'dist/build-info.json'), 'utf8'))).toEqual({
     commit: git('rev-parse', 'HEAD').trim(),
     tag: null,
