@@ -97,7 +97,7 @@ test.each([
   [
     'a database made before the first release',
     '0000_identity',
-    /^This database was made by a build of svc from before 0\.1\.0: the migration 0000_identity, applied on \S+, is not .* Keep that build for it, export with it what you need, and load that into a new installation \(docs\/operating\.md, Upgrades\)\.$/,
+    /^This database was made by a build of svc from before 0\.1\.0: the migration 0000_identity, applied on \S+, is not .* Keep that build, export what you need with it, and load that into a new installation \(docs\/operating\.md, Upgrades\)\.$/,
   ],
   [
     'one with a migration that this program never had',

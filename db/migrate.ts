@@ -146,7 +146,7 @@ type Refused = {
 function refusal({ name, day, isKnown, last }: Refused): string {
   const found = `the migration ${name}, applied on ${day}`
   if (name === UNRELEASED || isKnown) {
-    return `This database was made by a build of svc from before ${FIRST_VERSION}: ${found}, is not the one of this version. It cannot be upgraded, and nothing was changed. Keep that build for it, export with it what you need, and load that into a new installation (docs/operating.md, Upgrades).`
+    return `This database was made by a build of svc from before ${FIRST_VERSION}: ${found}, is not the one of this version. It cannot be upgraded, and nothing was changed. Keep that build, export what you need with it, and load that into a new installation (docs/operating.md, Upgrades).`
   }
   if (isNewer(name, last)) {
     return `This database was changed by a newer version of svc, and this one cannot use it: it holds ${found}. Nothing was changed. Install that version or a later one, or restore a backup made before that day.`

@@ -73,12 +73,12 @@ function checkText({ newest, applied, pending, newer }: MigrationCheck): string 
     `Together ${about(pending.reduce((sum, { seconds }) => sum + seconds, 0))}, and longer on a slow disk or under load.`,
     ...(pending.some(({ isBreaking }) => isBreaking)
       ? [
-          'Stop every older process first: they cannot use the database afterwards, and the way back is the backup.',
+          'Stop every older process first: they cannot use the database afterwards. To go back, restore the backup.',
         ]
       : ['Older processes can go on running meanwhile.']),
     ...pending
       .filter(({ locksTables }) => locksTables)
-      .map(({ name }) => `While ${name} runs, whoever writes to its tables waits.`),
+      .map(({ name }) => `While ${name} runs, writes to its tables wait.`),
     'Nothing was changed.',
   ].join('\n')
 }
