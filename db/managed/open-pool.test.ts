@@ -7,8 +7,10 @@ import {
   startHostilePostgres,
 } from '../../test/support/hostile-postgres.ts'
 import { int32, message } from '../wire/protocol-messages.ts'
+import { failurePause } from './failure-pause.ts'
 import { openPool, type Target } from './open-pool.ts'
 import { openSocket } from './open-socket.ts'
+import { sourceConnections } from './source-connections.ts'
 
 const endings: (() => unknown)[] = []
 afterEach(async () => {
@@ -298,4 +300,45 @@ test.each([
 test('one that fails to look up an address fails with that error', async () => {
   const addresses = () => Promise.reject(Object.assign(new Error('no'), { code: 'ESERVFAIL' }))
   expect(await failureOf(targetAt(1, { addresses }))).toBe('ESERVFAIL')
+})
+
+test('a server is left alone after three failures in a row, whatever failed before it answered', () => {
+  const pause = failurePause()
+  const fail = (times: number) => {
+    for (let nth = 0; nth < times; nth++) pause.failed(new Error('down'))
+  }
+  fail(2)
+  pause.succeeded()
+  fail(2)
+  expect(() => pause.check()).not.toThrow()
+  fail(1)
+  expect(() => pause.check()).toThrow('down')
+})
+
+test('an address that is not allowed was never dialed, and is no failure of its server', async () => {
+  const pool = poolAt(1, { addresses: async () => [] })
+  for (let nth = 0; nth < 4; nth++) {
+    await expect(pool.query('select 1')).rejects.toMatchObject({ code: 'ADDRESS_NOT_ALLOWED' })
+  }
+  let asked = 0
+  const counted = poolAt(1, { addresses: async () => (asked++, []) })
+  for (let nth = 0; nth < 5; nth++) await counted.query('select 1').catch(() => {})
+  expect(asked).toBe(5)
+})
+
+test('of several questions that failed together the first one opens another pool', async () => {
+  const closed = createServer().listen(0, '127.0.0.1')
+  await once(closed, 'listening')
+  const { port } = closed.address() as AddressInfo
+  await new Promise((ended) => closed.close(ended))
+  let logins = 0
+  const sources = sourceConnections({} as never)
+  endings.push(() => sources.close())
+  const queries = sources.open('key', 'embedded', 'org', async () => {
+    logins += 1
+    return { ...targetAt(port), ssl: 'disable' }
+  })
+  const both = await Promise.allSettled([queries.query('select 1'), queries.query('select 2')])
+  expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+  expect(logins).toBe(2)
 })

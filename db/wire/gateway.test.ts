@@ -1,10 +1,26 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { openGateway, type Gateway } from './gateway.ts'
 import { rawClient, startupPacket, type RawClient } from '../../test/support/wire-client.ts'
+import { readyForQuery, simpleQuery } from './protocol-messages.ts'
 import { scramVerifier } from './scram.ts'
+import type { OnAnswer } from './whole-messages.ts'
 
 const verifier = scramVerifier('secret')
 let gateway: Gateway
+
+/** How long each statement may take. */
+const limits: number[] = []
+const backend = {
+  take: async () => {},
+  async run(_client: unknown, _work: unknown, limitMs: number, onAnswer: OnAnswer) {
+    limits.push(limitMs)
+    onAnswer(readyForQuery('I'), () => {})
+    return { status: 'I', failure: undefined }
+  },
+  release() {},
+  doubtStatements() {},
+  leave: async () => {},
+}
 
 beforeAll(async () => {
   gateway = await openGateway({
@@ -12,9 +28,9 @@ beforeAll(async () => {
     port: 0,
     loginOf: async (name) => ({ verifier, orgId: name.charAt(0) }),
     saltKey: new Uint8Array(32),
-    backendOf: () => ({ leave: async () => {} }) as never,
+    backendOf: () => backend as never,
     statementTimeoutMs: 1000,
-    maintenanceTimeoutMs: 1000,
+    maintenanceTimeoutMs: 60_000,
     idleInTransactionMs: 1000,
     loginTimeoutMs: 2_000,
     maxConnections: 60,
@@ -71,6 +87,34 @@ test('an organization has 40 connections to its databases, and another one gets 
   expect(inside.indexOf(false)).toBe(40)
   expect(inside[50]).toBe(true)
   await leave(clients)
+})
+
+test('a login opens the database of its own name, and no other', async () => {
+  const [own, another] = [await rawClient(gateway.port), await rawClient(gateway.port)]
+  expect((await own.login('a', 'secret', { database: 'a' })).at(-1)).toBe('Z:I')
+  expect((await another.login('a', 'secret', { database: 'b' })).at(-1)).toContain('C28P01')
+  await leave([own, another])
+})
+
+test('a client may set less time than it has, and not more', async () => {
+  for (const [application_name, statement_timeout, ms] of [
+    ['psql', '5s', 5_000],
+    ['psql', '1h', 60_000],
+    ['psql', '0', 60_000],
+    ['svc', '1h', 1_000],
+    ['svc load', '1h', 60_000],
+  ] as const) {
+    const client = await rawClient(gateway.port)
+    await client.login('t', 'secret', { application_name, statement_timeout })
+    client.send(simpleQuery('select 1'))
+    await client.until('Z')
+    expect([application_name, statement_timeout, limits.at(-1)]).toEqual([
+      application_name,
+      statement_timeout,
+      ms,
+    ])
+    await leave([client])
+  }
 })
 
 describe('clients that have not logged in', () => {
