@@ -4,7 +4,10 @@ import { describe, expect, test } from 'vitest'
 import { makeZip } from '../../../test/support/document-files.ts'
 import { makeParquet, makeXlsx } from '../../../test/support/table-files.ts'
 import type { TableFile } from '../../cores/loads/read-table.ts'
+import { LOAD_PROBLEMS_SHOWN } from '../../contracts/limits.ts'
 import { readTable } from './read-table.ts'
+import { openZip } from './read-zip.ts'
+import { createTableRows } from './table-rows.ts'
 
 async function read(content: Uint8Array, more: Partial<TableFile> = {}) {
   const found = await readTable({ format: 'xlsx', content, ...more })
@@ -12,6 +15,24 @@ async function read(content: Uint8Array, more: Partial<TableFile> = {}) {
   const { rows, ...others } = found
   return { ...others, rows: Buffer.from(rows).toString().split('\n').slice(0, -1) }
 }
+
+test('of what cannot be loaded the first problems are told, and how many there are', () => {
+  const rows = createTableRows()
+  for (let line = 1; line <= LOAD_PROBLEMS_SHOWN + 2; line++) rows.refuse(line, 'is wrong')
+  const { problems, problemCount } = rows.end()
+  expect([problems.length, problems.at(-1)]).toEqual([
+    LOAD_PROBLEMS_SHOWN,
+    `line ${LOAD_PROBLEMS_SHOWN}: is wrong`,
+  ])
+  expect(problemCount).toBe(LOAD_PROBLEMS_SHOWN + 2)
+})
+
+test('the files of an archive have room together, and not each', () => {
+  const zip = openZip(makeZip({ a: 'x'.repeat(60), b: 'y'.repeat(60), c: 'z'.repeat(40) }), 100)
+  expect(zip.read('a')).toHaveLength(60)
+  expect(() => zip.read('b')).toThrow('too large when it is unpacked')
+  expect(zip.read('c')).toHaveLength(40)
+})
 
 describe('workbooks', () => {
   test('the first row that says anything is the header, and each row keeps its number', async () => {

@@ -352,6 +352,7 @@ describe('a provider that is down', () => {
       ...provider,
       later,
       mend: () => (answer = vectorOf(1, 2, 3)),
+      wait: () => (answer = () => {}),
       refused: `it is not asked for a while: it answered 503`,
     }
   }
@@ -374,6 +375,21 @@ describe('a provider that is down', () => {
     expect((await reasonOf(embed(QUESTION))).reason).toBe(refused)
     later(1)
     expect((await reasonOf(embed(QUESTION))).reason).toBe('it answered 503')
+  })
+
+  test('is not asked by all because the one who asked gave up', async () => {
+    const { embed, later, wait, refused } = await meetDown()
+    wait()
+    later(10)
+    const end = new AbortController()
+    const probe = reasonOf(embed(QUESTION, { signal: end.signal }))
+    end.abort()
+    expect((await probe).reason).toBe('nobody waits for it any more')
+    const next = new AbortController()
+    const [one, other] = [reasonOf(embed(QUESTION, { signal: next.signal })), reasonOf(embed(QUESTION))]
+    expect((await other).reason).toBe(refused)
+    next.abort()
+    await one
   })
 
   test('and answers again is asked by all, and no problem any more', async () => {
