@@ -7,6 +7,7 @@ import { queryDataSource, showDataSource } from '../../src/contracts/data-source
 import { createDatabase, removeDatabase, showConnectionString } from '../../src/contracts/databases.ts'
 import type { TenantLimits } from '../../src/contracts/tenant-limits.ts'
 import { checkDiskQuotas, enforceTenantLimits, type TenantServer } from '../../src/cores/databases/index.ts'
+import { createDatabase as createManaged } from '../../src/cores/databases/create-database.ts'
 import { drainNotifications } from '../../src/worker/notifications.ts'
 import {
   configurationOf,
@@ -99,6 +100,16 @@ describe('a disk quota', () => {
       false,
     ])
     expect(ended).not.toContain(neighbor.name)
+    // Nor does it get room by another database, whose login may connect.
+    const created: string[] = []
+    const managed = { kind: 'postgres', create: async (name: string) => void created.push(name) }
+    const create = ({ id, owner }: HarnessOrg) =>
+      createManaged({ ...harness.deps, managed } as never)(
+        { kind: 'user', orgId: id, userId: owner.userId, role: 'owner' } as never,
+        { name: 'more' },
+      )
+    await expect(create(org)).rejects.toMatchObject({ code: 'CONFLICT' })
+    expect(created).toEqual([])
     await check()
     expect(await eventsOf(org)).toEqual([['org.disk_quota.exceeded', { used_mib: '110', quota_mib: '100' }]])
     expect(await eventsOf(other)).toEqual([])

@@ -25,7 +25,7 @@ import { cancelLoad, createLoad, showLoad, startLoad, uploadLoadPart } from '../
 import { writeToDatabase, type Queries } from '../../src/cores/databases/index.ts'
 import { takeLoadStep } from '../../src/cores/loads/index.ts'
 import { addEndingKeeper, type Ending } from '../../src/cores/record-ending.ts'
-import { startWithDatabases, type SystemWithDatabases } from '../support/data-sources.ts'
+import { insertSource, startWithDatabases, type SystemWithDatabases } from '../support/data-sources.ts'
 import { contentOf, listOf, syncFiles, uploadMissing, type Files } from '../support/documents.ts'
 import { announced, never, startFile, takeLoadSteps } from '../support/loads.ts'
 import { makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
@@ -140,6 +140,10 @@ describe('a documents source', () => {
       },
     ])
 
+    // A further passage is named where it would have been a hit itself.
+    const one = await call(queryDataSource, { source_id, query: '[0.1,1,0.9]', top_k: 1 })
+    expect(one.results[0]).not.toHaveProperty('passages')
+
     const page = `/console/data-sources/${source_id}/rows/`
     const link = (url: string | undefined) => {
       expect(new URL(url!).pathname).toContain(page)
@@ -183,6 +187,13 @@ describe('a documents source', () => {
       )
     }
     await expect(call(fetchSearchResult, { id: handle })).rejects.toEqual(refused('INVALID_REQUEST'))
+    const beside = await insertSource(system, org, { enabled: true, exposed: true })
+    for (const its of [handle, same!.id]) {
+      await expect(call(fetchDataSourceRow, { source_id: beside.sourceId, handle: its })).rejects.toEqual(
+        refused('INVALID_REQUEST'),
+      )
+    }
+    await system.db.delete(dataSources).where(eq(dataSources.id, beside.id))
     await expect(other.owner.call(fetchDataSourceRow, { source_id, handle })).rejects.toEqual(
       refused('NOT_FOUND'),
     )
@@ -322,6 +333,26 @@ describe('a documents source', () => {
       left_out_count: 2,
     })
     expect(await syncFiles(system, org.owner.call, name, files)).toMatchObject({ sync: null })
+  })
+
+  test('publishes nothing where another version was published meanwhile', async () => {
+    const before = await passages()
+    const files = { 'only.txt': 'only' }
+    const { sync, missing } = await org.owner.call(syncDocuments, { name, files: listOf(files) })
+    await uploadMissing(org.owner.call, sync!, contentOf(files, missing))
+    const { version } = await org.owner.call(showDocuments, { name })
+    await inDatabase((queries) =>
+      queries.query('insert into versions values ($1::bigint, now())', [String(version + 1)]),
+    )
+    await takeLoadSteps(system)
+    expect(await org.owner.call(showLoad, { load_id: sync!.id })).toMatchObject({
+      state: 'failed',
+      failure: expect.stringContaining('Another version'),
+    })
+    expect(await passages()).toEqual(before)
+    await inDatabase((queries) =>
+      queries.query('delete from versions where version > $1::bigint', [String(version)]),
+    )
   })
 
   test('publishes nothing of what was changed while it was sent', async () => {

@@ -1,7 +1,7 @@
 /** Evals: golden questions of a source, asked as whoever asks, and the threshold that comes from them. */
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import type * as z from 'zod'
-import { eq } from '../../db/drizzle.ts'
+import { and, eq, isNotNull, like } from '../../db/drizzle.ts'
 import { activity, auditLog, evals, throttles } from '../../db/schema.ts'
 import type { Call } from '../../src/client/http-client.ts'
 import { listActivity } from '../../src/contracts/activity.ts'
@@ -10,8 +10,12 @@ import {
   saveSearchConfiguration,
   searchDataSources,
 } from '../../src/contracts/data-sources.ts'
+import { EVAL } from '../../src/contracts/limits.ts'
 import { removeDatabase } from '../../src/contracts/databases.ts'
 import { askEval, listEvals, setThreshold, startEval } from '../../src/contracts/evals.ts'
+import { ServiceError } from '../../src/contracts/errors.ts'
+import { searchDataSources as searchAll } from '../../src/cores/search/search-data-sources.ts'
+import { addEndingKeeper, type Ending } from '../../src/cores/record-ending.ts'
 import { sha256 } from '../../src/trust/keyed-hash.ts'
 import {
   configurationOf,
@@ -125,18 +129,38 @@ describe('evals', () => {
     expect(both.map(({ answers }) => answers)).toMatchObject([[{ rank: 1 }], [{ rank: 1 }], [{ rank: 1 }]])
     const [counted] = await system.db.select().from(evals).where(eq(evals.id, eval_id))
     expect(counted).toMatchObject({ asked: 1, totals: { answerable: 1 }, scores: { length: 1 } })
+    await expect(org.owner.call(setThreshold, { source_id, eval_id })).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+    })
+    // Of the model a whole search is refused, and not told as a source that fails.
+    const busy = {
+      ...system.system.gateway!,
+      models: {
+        ...system.system.gateway!.models,
+        embed: () => Promise.reject(new ServiceError('RATE_LIMITED')),
+      },
+    }
+    const { userId, name: userName } = org.owner
+    const whoever = { kind: 'user', orgId: org.id, userId, userName, role: 'owner', sources: null }
+    await expect(
+      searchAll(busy)({ ...whoever, requestId: 'req' } as never, { query: 'anything', top_k: 1 }),
+    ).rejects.toMatchObject({ code: 'RATE_LIMITED' })
     await org.owner.call(saveSearchConfiguration, { source_id, ...configuration })
     await expect(at(1)).rejects.toMatchObject({
       code: 'CONFLICT',
       message: expect.stringContaining('changed'),
     })
-    // Another one takes its place.
+    // Another one takes its place, and that of nobody else.
+    const theirs = await startOf(as(developer!), source_id, 1)
     await startOf(org.owner.call, source_id, 1)
     await expect(at(1)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    const further = { source_id, eval_id: theirs.id, from: 0, questions: [wanting('open')] }
+    expect((await as(developer!)(askEval, further)).eval).toMatchObject({ asked: 1 })
     for (const refused of [
       () => startOf(other.owner.call, source_id, 1),
       () => other.owner.call(listEvals, { source_id }),
       () => other.owner.call(setThreshold, { source_id, eval_id: null }),
+      () => org.owner.call(searchDataSources, { query: 'open', sources: [source_id, 'db_unknown'] }),
     ]) {
       await expect(refused()).rejects.toMatchObject({ code: 'NOT_FOUND' })
     }
@@ -200,7 +224,14 @@ describe('evals', () => {
     expect(before).toHaveLength(1)
     await expect(askAs(as(developer!))).rejects.toMatchObject({ code: 'RATE_LIMITED' })
     expect(await ofAll()).toEqual(before)
+    // So many are kept of a source, and the oldest goes.
+    const isFinished = and(eq(evals.sourceId, secrets.id), isNotNull(evals.finishedAt))
+    const [one] = await system.db.select().from(evals).where(isFinished).limit(1)
+    const older = Array.from({ length: EVAL.kept }, (_, n) => ({ ...one!, id: `evl_0${n}` }))
+    await system.db.insert(evals).values(older)
     expect((await askAs(org.owner.call)).eval.finished_at).not.toBeNull()
+    expect(await system.db.$count(evals, isFinished)).toBe(EVAL.kept)
+    await system.db.delete(evals).where(and(isFinished, like(evals.id, 'evl_0%')))
     await system.db.delete(throttles).where(eq(throttles.key, key))
   })
 
@@ -258,7 +289,18 @@ describe('evals', () => {
 
   test('its evals go with a source', async () => {
     const { name } = secrets
+    const kept: Ending[] = []
+    const leave = addEndingKeeper(system.ownDb, {
+      async committing(endings) {
+        kept.push(...endings)
+        return async () => {}
+      },
+    })
     await org.owner.call(removeDatabase, { name, confirm: name })
+    leave()
+    // What it gave is taken from it first: a lost tail of the database does not give it back.
+    const to = { enabled: 'false', exposed: 'false' }
+    expect(kept).toMatchObject([{ kind: 'data_source', id: secrets.id, orgId: org.id, to }])
     expect(await system.db.select().from(evals).where(eq(evals.sourceId, secrets.id))).toEqual([])
   })
 })

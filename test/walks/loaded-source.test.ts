@@ -1,7 +1,8 @@
 /** From a file to an answer: a database, a file that is previewed and loaded into it, questions, rows; and one that is attached. */
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
-import { eq } from '../../db/drizzle.ts'
-import { embeddingCounts, loads } from '../../db/schema.ts'
+import { and, eq, like } from '../../db/drizzle.ts'
+import { dataSources, embeddingCounts, loads } from '../../db/schema.ts'
+import type { Call } from '../../src/client/http-client.ts'
 import { createDatabase, attachDatabase, showConnectionString } from '../../src/contracts/databases.ts'
 import {
   fetchDataSourceRow,
@@ -11,16 +12,39 @@ import {
   saveSearchConfiguration,
   setDataSourceExposure,
   setDataSourceState,
+  showDataSource,
 } from '../../src/contracts/data-sources.ts'
+import { makeId } from '../../src/contracts/ids.ts'
+import { DATABASES_MAX, LOAD_DAYS, LOAD_GIVE_UP_SECONDS } from '../../src/contracts/limits.ts'
 import { createEmbeddings } from '../../src/contracts/embeddings.ts'
-import { cancelLoad, listLoads, previewLoad, showLoad, undoLoad } from '../../src/contracts/loads.ts'
+import {
+  cancelLoad,
+  createLoad,
+  listLoads,
+  previewLoad,
+  showLoad,
+  startLoad,
+  undoLoad,
+} from '../../src/contracts/loads.ts'
 import { ServiceError } from '../../src/contracts/errors.ts'
 import { claimLoad, releaseLoad, renewLease, saveStep } from '../../src/cores/loads/claim-load.ts'
-import { takeLoadStep, type LoadDeps } from '../../src/cores/loads/index.ts'
-import { atAddress, startWithDatabases, type SystemWithDatabases } from '../support/data-sources.ts'
-import { loadFile, never, startFile, takeLoadSteps, uploadFile } from '../support/loads.ts'
+import { createDatabase as createManaged } from '../../src/cores/databases/create-database.ts'
+import { takeTokens } from '../../src/cores/embeddings/index.ts'
+import { embedFirst } from '../../src/cores/loads/embed-first.ts'
+import { sweepLoads, takeLoadStep, type LoadDeps } from '../../src/cores/loads/index.ts'
+import type { LoadRow } from '../../src/cores/loads/load-rows.ts'
+import type { StepContext } from '../../src/cores/loads/step.ts'
+import { rowsChangedAt } from '../../src/cores/search/eval-rows.ts'
+import {
+  atAddress,
+  inDatabase,
+  insertSource,
+  startWithDatabases,
+  type SystemWithDatabases,
+} from '../support/data-sources.ts'
+import { announced, loadFile, never, startFile, takeLoadSteps, uploadFile } from '../support/loads.ts'
 import { makeXlsx } from '../support/table-files.ts'
-import { makeOrganization, type Org } from '../support/make.ts'
+import { makeMember, makeOrganization, unique, type Org } from '../support/make.ts'
 
 let system: SystemWithDatabases
 let [org, other]: Org[] = []
@@ -148,6 +172,38 @@ L1,Lamp,"[0,0,1] glows"
   expect(await call(undoLoad, { load_id: load.id })).toMatchObject({ undone: true })
   expect(await titlesOf()).toBe(before)
   await expect(other!.owner.call(undoLoad, { load_id: load.id })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+
+  // A dry run counts, and changes nothing.
+  const gateway = system.system.gateway!
+  const { id: shop } = await call(showDataSource, { source_id })
+  const [source] = await system.db.select().from(dataSources).where(eq(dataSources.id, shop))
+  const changedAt = await rowsChangedAt(gateway, source!)
+  const dry = { ...PLAN, table: 'goods', replace: true, dry_run: true }
+  system.clock.advance(1)
+  expect(await loadFile(system, call, 'shop', file, dry)).toMatchObject({
+    state: 'succeeded',
+    changes: { added: 1, changed: 1, gone: 0 },
+    undo_until: null,
+  })
+  expect(await rowsChangedAt(gateway, source!)).toEqual(changedAt)
+  expect(await titlesOf()).toBe(before)
+  // What was replaced is kept for some days, and then brought back by nobody.
+  const waitsUntil = new Date(system.clock.now().getTime() - 1)
+  await system.db.update(loads).set({ waitsUntil }).where(eq(loads.id, load.id))
+  await expect(call(undoLoad, { load_id: load.id, undone: false })).rejects.toMatchObject({
+    code: 'CONFLICT',
+  })
+  expect(await titlesOf()).toBe(before)
+  const isSwept = async () => {
+    await sweepLoads(gateway)
+    return (await system.db.select().from(loads).where(eq(loads.id, load.id))).length === 0
+  }
+  // Nor is it forgotten before it was deleted.
+  const finishedAt = new Date(system.clock.now().getTime() - (LOAD_DAYS + 1) * 24 * 60 * 60_000)
+  await system.db.update(loads).set({ finishedAt }).where(eq(loads.id, load.id))
+  expect(await isSwept()).toBe(false)
+  await takeLoadSteps(system)
+  expect(await isSwept()).toBe(true)
 })
 
 test('whoever works on a load that is canceled keeps nothing of it; that of another organization goes on', async () => {
@@ -159,6 +215,26 @@ test('whoever works on a load that is canceled keeps nothing of it; that of anot
   )
   const claimed = [(await claimLoad(gateway))!, (await claimLoad(gateway))!]
   expect(claimed.map(({ id }) => id).toSorted()).toEqual(ids.toSorted())
+  // At its last moment the table may be in its place already.
+  const isFirst = eq(loads.id, ids[0]!)
+  await system.db.update(loads).set({ phase: 'finishing' }).where(isFirst)
+  await expect(org!.owner.call(cancelLoad, { load_id: ids[0]! })).rejects.toMatchObject({ code: 'CONFLICT' })
+  await system.db.update(loads).set({ phase: 'reading' }).where(isFirst)
+  // One file at a time becomes a table, of the same name in the same database.
+  const second = await uploadFile(org!.owner.call, 'shop', 'sku\nC1\n')
+  const startSecond = () =>
+    org!.owner.call(startLoad, { load_id: second.id, table: 'canceled', embed_columns: [] })
+  await expect(startSecond()).rejects.toMatchObject({
+    code: 'CONFLICT',
+    message: expect.stringContaining('Another file'),
+  })
+  const beside = await insertSource(system, org!)
+  const [{ sourceId }] = (await system.db.select().from(loads).where(isFirst)) as [LoadRow]
+  await system.db.update(loads).set({ sourceId: beside.id }).where(isFirst)
+  expect(await startSecond()).toMatchObject({ state: 'running' })
+  await system.db.update(loads).set({ sourceId }).where(isFirst)
+  await system.db.delete(dataSources).where(eq(dataSources.id, beside.id))
+  await org!.owner.call(cancelLoad, { load_id: second.id })
   await org!.owner.call(cancelLoad, { load_id: ids[0]! })
   for (const load of claimed) {
     const isCanceled = load.id === ids[0]
@@ -172,6 +248,84 @@ test('whoever works on a load that is canceled keeps nothing of it; that of anot
   expect(ended.map(({ state }) => state)).toEqual(['canceled', 'succeeded'])
 })
 
+test('a file goes on where it was interrupted, for the same person in the same database', async () => {
+  const developer = await makeMember(system, org!, 'developer')
+  const file = announced('shop', 'sku\nB1\n')
+  const begin = async (call: Call) => (await call(createLoad, file)).id
+  const first = await begin(org!.owner.call)
+  expect(await begin(org!.owner.call)).toBe(first)
+  const ofOthers = [await begin(developer.call), await begin(other!.owner.call)]
+  expect(ofOthers).not.toContain(first)
+  await org!.owner.call(cancelLoad, { load_id: first })
+  await org!.owner.call(cancelLoad, { load_id: ofOthers[0]! })
+  await other!.owner.call(cancelLoad, { load_id: ofOthers[1]! })
+  await takeLoadSteps(system)
+})
+
+test('a load waits ever longer for a model that is away, and for a day at most', async () => {
+  const plan = { ...PLAN, embed_columns: ['name'], table: 'waiting' }
+  const { id } = await startFile(org!.owner.call, 'shop', CSV, plan)
+  const deps: LoadDeps = {
+    ...system.system.gateway!,
+    embedTexts: () => Promise.reject(new ServiceError('EMBEDDING_UNAVAILABLE')),
+  }
+  const isIt = eq(loads.id, id)
+  const after = async (failingSeconds: number) => {
+    const since = new Date(system.clock.now().getTime() - failingSeconds * 1000)
+    const failingSince = failingSeconds > 0 ? since : null
+    await system.db.update(loads).set({ waitsUntil: null, failingSince }).where(isIt)
+    await takeLoadStep(deps, never)
+    const [{ state, failure, waitsUntil }] = (await system.db.select().from(loads).where(isIt)) as [LoadRow]
+    const seconds = waitsUntil && Math.round((waitsUntil.getTime() - system.clock.now().getTime()) / 1000)
+    return [state, failure, seconds]
+  }
+  expect(await after(0)).toEqual(['running', null, 15])
+  expect(await after(200)).toEqual(['running', null, 200])
+  expect(await after(3_600)).toEqual(['running', null, 600])
+  expect(await after(LOAD_GIVE_UP_SECONDS + 1)).toEqual(['failed', 'model', null])
+  await takeLoadSteps(system)
+})
+
+test('vectors of other columns are not taken over', async () => {
+  const file = 'sku,name,description\nX1,"[0,0,1] a name","[0,1,0] a text"\n'
+  const load = (embed: string, more: object) =>
+    loadFile(system, org!.owner.call, 'shop', file, {
+      ...PLAN,
+      embed_columns: [embed],
+      table: 'vectors',
+      ...more,
+    })
+  await load('description', {})
+  expect(await load('name', { replace: true })).toMatchObject({ state: 'succeeded' })
+  const vectors = await inDatabase(org!, 'shop', (sql) => sql`select embedding::text as vector from vectors`)
+  expect([...vectors]).toEqual([{ vector: '[0,0,1]' }])
+})
+
+test('a database that somebody is creating is not taken from them', async () => {
+  const preparingUntil = new Date(system.clock.now().getTime() + 60_000)
+  const { id, name } = await insertSource(system, org!, { physicalName: unique('t'), preparingUntil })
+  await expect(org!.owner.call(createDatabase, { name })).rejects.toMatchObject({ code: 'CONFLICT' })
+  await system.db.delete(dataSources).where(eq(dataSources.id, id))
+})
+
+test('a database that could not be created is forgotten once nothing of it is left', async () => {
+  const gateway = system.system.gateway!
+  const fail = async () => {
+    throw new Error('away')
+  }
+  const { userId, name: userName } = org!.owner
+  const owner = { kind: 'user', orgId: org!.id, userId, userName, role: 'owner' }
+  const created = async (remove: () => Promise<void>) => {
+    const managed = { ...gateway.managed, create: fail, remove }
+    const name = unique('half').replace('-', '_')
+    const create = createManaged({ ...gateway, managed })
+    await expect(create({ ...owner, requestId: name } as never, { name })).rejects.toThrow('away')
+    return (await system.db.select().from(dataSources).where(eq(dataSources.name, name))).length
+  }
+  expect([await created(async () => {}), await created(fail)]).toEqual([0, 1])
+  await system.db.delete(dataSources).where(like(dataSources.name, 'half%'))
+})
+
 test('texts are embedded as a load embeds them', async () => {
   const { data } = await org!.owner.call(createEmbeddings, {
     model: 'toy-3',
@@ -181,6 +335,13 @@ test('texts are embedded as a load embeds them', async () => {
     { index: 0, embedding: [0, 1, 0] },
     { index: 1, embedding: [0, 0, 1] },
   ])
+  // One that is closed is told like one that does not exist.
+  const refusalOf = (model: string) =>
+    org!.owner
+      .call(createEmbeddings, { model, input: 'a' })
+      .catch(({ code, message, problems }) => ({ code, message, problems }))
+  expect(await refusalOf('toy-8')).toMatchObject({ code: 'INVALID_REQUEST' })
+  expect(await refusalOf('toy-8')).toEqual(await refusalOf('no-such-model'))
 })
 
 test('of the tokens of a day those are given back that were not used', async () => {
@@ -196,6 +357,25 @@ test('of the tokens of a day those are given back that were not used', async () 
     org!.owner.call(createEmbeddings, { model: 'toy-broken', input: 'never embedded' }),
   ).rejects.toMatchObject({ code: 'EMBEDDING_UNAVAILABLE' })
   expect(await tokens()).toEqual(before)
+  // A process whose clock is behind counts into the day that is open.
+  const clock = () => new Date(system.clock.now().getTime() - 24 * 60 * 60_000)
+  const giveBack = await takeTokens({ db: system.ownDb, clock, embeddingTokensPerDay: 1e9 }, org!.id, 1)
+  expect(await tokens()).toEqual([before[0]! + 1, before[1]])
+  await giveBack(1)
+  expect(await tokens()).toEqual(before)
+  // What was embedded before something failed has cost something.
+  const deps: LoadDeps = {
+    ...system.system.gateway!,
+    async embedTexts(_orgId, _model, _texts, _signal, onUsed) {
+      onUsed!(0)
+      throw new Error('away')
+    },
+  }
+  const plan = { model: 'toy-3' } as StepContext['plan']
+  await expect(
+    embedFirst({ deps, plan, signal: never }, { orgId: org!.id } as LoadRow, ['one', 'two of them']),
+  ).rejects.toThrow('away')
+  expect(await tokens()).toEqual([before[0]! + 1, before[1]])
 })
 
 test('a database elsewhere is attached by its address, for the organization that knows it', async () => {
@@ -204,7 +384,31 @@ test('a database elsewhere is attached by its address, for the organization that
     const { owner } = await makeOrganization(elsewhere)
     await owner.call(createDatabase, { name: 'erp' })
     const { url } = await owner.call(showConnectionString, { name: 'erp' })
+    // Nothing of a session is left for the next one.
+    await atAddress(url, (sql) => sql`select pg_advisory_lock(7), set_config('work_mem', '1MB', false)`)
+    const held = `select (select count(*)::int from pg_locks where locktype = 'advisory') as locks, current_setting('work_mem') <> '1MB' as is_reset`
+    expect([...(await atAddress(url, (sql) => sql.unsafe(held)))]).toEqual([{ locks: 0, is_reset: true }])
     await atAddress(url, (sql) => sql.unsafe('create table orders (id int, title text, embedding vector(3))'))
+    // Both kinds count.
+    const isMany = and(eq(dataSources.orgId, org!.id), like(dataSources.name, 'many%'))
+    const [one, ...others] = await system.db.select().from(dataSources).where(eq(dataSources.orgId, org!.id))
+    const many = Array.from({ length: DATABASES_MAX - others.length - 1 }, (_, n) => ({
+      ...one!,
+      id: makeId('ds', n),
+      name: `many${n}`,
+      physicalName: null,
+    }))
+    await system.db.insert(dataSources).values(many)
+    for (const attempt of [
+      () => org!.owner.call(attachDatabase, { name: 'erp', url }),
+      () => org!.owner.call(createDatabase, { name: 'erp' }),
+    ]) {
+      await expect(attempt()).rejects.toMatchObject({
+        code: 'CONFLICT',
+        message: expect.stringContaining('at most'),
+      })
+    }
+    await system.db.delete(dataSources).where(isMany)
     await org!.owner.call(attachDatabase, { name: 'erp', url })
     expect((await org!.owner.call(listTables, { source_id: 'db_erp' })).tables).toMatchObject([
       { table: 'orders' },

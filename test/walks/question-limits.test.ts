@@ -1,9 +1,16 @@
 /** How many questions an organization may ask: counted to the last one, for all processes together. */
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest'
 import { sql } from '../../db/drizzle.ts'
-import { fetchDataSourceRow, queryDataSource, searchDataSources } from '../../src/contracts/data-sources.ts'
-import { answerTo } from '../support/answers.ts'
 import {
+  fetchDataSourceRow,
+  queryDataSource,
+  searchDataSources,
+  showQuota,
+} from '../../src/contracts/data-sources.ts'
+import { answerTo } from '../support/answers.ts'
+import { rotateConnectionString, showConnectionString } from '../../src/contracts/databases.ts'
+import {
+  atAddress,
   configurationOf,
   entry,
   insertSource,
@@ -70,6 +77,11 @@ const times = (count: number, code: string): string[] => Array.from({ length: co
 test('ten in a minute, then a refusal that says how long to wait; the next minute begins anew', async () => {
   expect(await askTimes(11)).toEqual([...times(10, COUNTED), 'RATE_LIMITED'])
   const { token } = org.owner
+  const left = async () => {
+    const { minute, day } = await org.owner.call(showQuota, {})
+    return [minute.left, day.left]
+  }
+  expect(await left()).toEqual([0, 15])
   const refused = await answerTo(system, { token }, queryDataSource, { source_id, query: 'x' })
   expect(refused.status).toBe(429)
   const wait = Number(refused.headers.get('retry-after'))
@@ -77,6 +89,7 @@ test('ten in a minute, then a refusal that says how long to wait; the next minut
   expect(wait).toBeLessThanOrEqual(60)
   expect(await codeOf(org.owner.call(fetchDataSourceRow, { source_id, handle: 'x' }))).toBe('RATE_LIMITED')
   system.clock.advance(wait)
+  expect(await left()).toEqual([10, 15])
   expect(await ask()).toBe(COUNTED)
 })
 
@@ -189,6 +202,11 @@ test('two systems over one database count together, and ask the databases that o
   expect(codes.toSorted()).toEqual([...times(14, 'RATE_LIMITED'), ...times(10, 'answered')])
   system.clock.advance(60)
   expect(await ask(there)).toBe('answered')
+  // Another password: neither of them goes on with the one before.
+  const old = await org.owner.call(showConnectionString, { name: 'shared' })
+  await org.owner.call(rotateConnectionString, { name: 'shared' })
+  expect([await ask(), await ask(there)]).toEqual(['answered', 'answered'])
+  await expect(atAddress(old.url, (sql) => sql`select 1`)).rejects.toMatchObject({ code: '28P01' })
   await second.stop()
   await own.close()
 })

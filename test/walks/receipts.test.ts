@@ -198,13 +198,17 @@ describe('a connection string that is rotated', () => {
     role: 'admin',
     requestId: unique('req'),
   })
-  const rotating = (rotate: (verifier: string) => Promise<void>) =>
+  const rotating = (
+    rotate: (verifier: string) => Promise<void>,
+    clock = () => system.clock.now(),
+    release = async () => {},
+  ) =>
     rotateConnectionString({
       db: system.ownDb,
-      clock: () => system.clock.now(),
+      clock,
       dataKeys: system.system.gateway!.dataKeys,
       managed: { rotate: (_: string, verifier: string) => rotate(verifier) },
-      connections: { release: async () => {} },
+      connections: { release },
     } as never)
   const told = async () =>
     (await ofAdmin()(listAudit, { org_id: org.id, action: 'database.rotated' })).audit.length
@@ -214,8 +218,18 @@ describe('a connection string that is rotated', () => {
     const failing = rotating(() => Promise.reject(new Error('is away')))
     await expect(failing(principal() as never, { name })).rejects.toThrow('is away')
     expect(await told()).toBe(0)
-    await rotating(async () => {})(principal() as never, { name })
+    // Of the time when it was stored: whoever read it since has the new one.
+    const storedAt = system.clock.now()
+    let now = storedAt
+    let released = 0
+    await rotating(
+      async () => void (now = new Date(storedAt.getTime() + 60_000)),
+      () => now,
+      async () => void (released += 1),
+    )(principal() as never, { name })
     expect(await told()).toBe(1)
+    const { audit } = await ofAdmin()(listAudit, { org_id: org.id, action: 'database.rotated' })
+    expect([audit[0]!.at, released]).toEqual([storedAt.toISOString(), 1])
   })
 
   test('twice at once has the same password here and at the server', async () => {

@@ -10,6 +10,8 @@ import {
   queryDataSource,
   saveSearchConfiguration,
   searchDataSources,
+  SearchConfiguration,
+  setDataSourceExposure,
   showDataSource,
 } from '../../src/contracts/data-sources.ts'
 import { showConnectionString } from '../../src/contracts/databases.ts'
@@ -23,6 +25,8 @@ import {
   showGroup,
 } from '../../src/contracts/groups.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
+import { setAccessAgain } from '../../src/cores/databases/index.ts'
+import { saveSearchConfiguration as saveConfiguration } from '../../src/cores/search/save-search-configuration.ts'
 import {
   configurationOf,
   entry,
@@ -32,7 +36,7 @@ import {
   startWithDatabases,
   type SystemWithDatabases,
 } from '../support/data-sources.ts'
-import { makeMember, makeOrganization, type Org, type Person } from '../support/make.ts'
+import { makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
 import { expectStaysLess, setAccessColumn } from '../support/narrowings.ts'
 import {
   askAll,
@@ -233,6 +237,15 @@ describe('the access column', () => {
     ).rejects.toMatchObject({ code: 'FORBIDDEN' })
     await org.owner.call(saveSearchConfiguration, { source_id, ...PAPERS })
     expect(await idsFor(org.owner.call, source_id)).toEqual(['open'])
+    // With the role of the moment in which it is saved: it was lowered meanwhile.
+    const was = { kind: 'user', orgId: org.id, userId: developer!.userId, role: 'admin' }
+    const lowered = { ...was, userName: developer!.name, requestId: unique('req') }
+    await expect(
+      saveConfiguration(system.system.gateway!)(lowered as never, {
+        source_id,
+        ...SearchConfiguration.parse({ ...without, access_column: null }),
+      }),
+    ).rejects.toMatchObject({ code: 'FORBIDDEN' })
     expect(await audited()).toEqual([
       'data_source.access_set db_papers: seen_by',
       'data_source.access_removed db_papers: seen_by',
@@ -289,6 +302,11 @@ describe('the access column', () => {
       total: 1,
     })
     await expect(byDeveloper(previewDataSource, asked)).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    const expose = (minimum_role: 'viewer' | 'admin') =>
+      org.owner.call(setDataSourceExposure, { source_id, exposed: true, minimum_role })
+    await expose('admin')
+    expect((await org.owner.call(previewDataSource, asked)).may_query).toBe(false)
+    await expose('viewer')
     for (const [call, wrong] of [
       [org.owner.call, { ...asked, member_id: other.owner.userId }],
       [other.owner.call, asked],
@@ -306,6 +324,17 @@ describe('the access column', () => {
     const second = await org.owner.call(previewDataSource, { ...asked, limit: 1, cursor: first.next_cursor! })
     expect([second.rows, second.next_cursor]).toEqual([[{ id: 'open', title: 'Open' }], undefined])
     await inDatabase(org, 'papers', (sql) => sql.unsafe('delete from papers where id is null'))
+  })
+
+  test('that was set last is set again when the database has lost that', async () => {
+    const { id } = await org.owner.call(showDataSource, { source_id })
+    const again = (column: string) =>
+      system.db.transaction((tx) =>
+        setAccessAgain(tx, () => system.clock.now(), { id, orgId: org.id, to: { column } }),
+      )
+    const now = async () => (await org.owner.call(showDataSource, { source_id })).access_column
+    expect([await again('title'), await now()]).toEqual([true, 'title'])
+    expect([await again('title'), await again('seen_by'), await now()]).toEqual([false, true, 'seen_by'])
   })
 
   test('that is gone shows no row, and says so', async () => {

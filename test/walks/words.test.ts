@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { eq } from '../../db/drizzle.ts'
 import { openPool, type Pool } from '../../db/managed/open-pool.ts'
-import { dataSources } from '../../db/schema.ts'
+import { dataSourceHealth, dataSources } from '../../db/schema.ts'
 import {
   queryDataSource,
   saveSearchConfiguration,
@@ -12,6 +12,7 @@ import {
 import { showConnectionString } from '../../src/contracts/databases.ts'
 import { readTableInfo } from '../../src/cores/search/table-info.ts'
 import { wordRows } from '../../src/cores/search/word-rows.ts'
+import { refreshWordStatistics } from '../../src/cores/search/word-statistics.ts'
 import {
   configurationOf,
   entry,
@@ -414,6 +415,24 @@ describe('statistics', () => {
     system.clock.advance(600)
     await org!.owner.call(showDataSource, { source_id: source.sourceId })
     await expect.poll(async () => (await statisticsOf())?.['german']?.rows).toBe(3)
+    // Not at every look, nor by every process.
+    const looks = () =>
+      system.db
+        .select({ began: dataSourceHealth.checkBegan })
+        .from(dataSourceHealth)
+        .where(eq(dataSourceHealth.sourceId, source.id))
+    const before5Minutes = await looks()
+    system.clock.advance(60)
+    await org!.owner.call(showDataSource, { source_id: source.sourceId })
+    expect(await looks()).toEqual(before5Minutes)
+  })
+
+  test('that were taken for an earlier configuration are not written over those of a later one', async () => {
+    const before = await statisticsOf()
+    const [row] = await system.db.select().from(dataSources).where(eq(dataSources.id, source.id))
+    const earlier = { ...row!, configuredAt: new Date(row!.configuredAt!.getTime() - 1) }
+    await refreshWordStatistics(system, undefined as never, earlier, new Map())
+    expect(await statisticsOf()).toEqual(before)
   })
 
   test.runIf(inject('everyCase'))('are taken again when a load has added rows', async () => {
