@@ -141,7 +141,7 @@ describe('a documents source', () => {
     ])
 
     // A further passage is named where it would have been a hit itself.
-    const one = await call(queryDataSource, { source_id, query: '[0.1,1,0.9]', top_k: 1 })
+    const one = await call(queryDataSource, { source_id, query: '25 days for each parent [0.1,1,0.9]', top_k: 1 })
     expect(one.results[0]).not.toHaveProperty('passages')
 
     const page = `/console/data-sources/${source_id}/rows/`
