@@ -141,7 +141,11 @@ describe('a documents source', () => {
     ])
 
     // A further passage is named where it would have been a hit itself.
-    const one = await call(queryDataSource, { source_id, query: '25 days for each parent [0.1,1,0.9]', top_k: 1 })
+    const one = await call(queryDataSource, {
+      source_id,
+      query: '25 days for each parent [0.1,1,0.9]',
+      top_k: 1,
+    })
     expect(one.results[0]).not.toHaveProperty('passages')
 
     const page = `/console/data-sources/${source_id}/rows/`
@@ -339,8 +343,19 @@ describe('a documents source', () => {
     const before = await passages()
     const files = { 'only.txt': 'only' }
     const { sync, missing } = await org.owner.call(syncDocuments, { name, files: listOf(files) })
-    await uploadMissing(org.owner.call, sync!, contentOf(files, missing))
     const { version } = await org.owner.call(showDocuments, { name })
+    await expect(org.owner.call(undoDocuments, { name, version })).rejects.toMatchObject({
+      message: 'A sync of this source is under way',
+    })
+    // Nobody goes on with the sync of somebody else.
+    const developer = await makeMember(system, org, 'developer')
+    await expect(
+      system.as({ token: developer.token, organization: org.id })(syncDocuments, {
+        name,
+        files: listOf(files),
+      }),
+    ).rejects.toEqual(refused('RATE_LIMITED'))
+    await uploadMissing(org.owner.call, sync!, contentOf(files, missing))
     await inDatabase((queries) =>
       queries.query('insert into versions values ($1::bigint, now())', [String(version + 1)]),
     )

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { and, eq, like } from '../../db/drizzle.ts'
 import { dataSources, embeddingCounts, loads } from '../../db/schema.ts'
 import type { Call } from '../../src/client/http-client.ts'
+import { listAudit } from '../../src/contracts/audit.ts'
 import { createDatabase, attachDatabase, showConnectionString } from '../../src/contracts/databases.ts'
 import {
   fetchDataSourceRow,
@@ -15,7 +16,12 @@ import {
   showDataSource,
 } from '../../src/contracts/data-sources.ts'
 import { makeId } from '../../src/contracts/ids.ts'
-import { DATABASES_MAX, LOAD_DAYS, LOAD_GIVE_UP_SECONDS } from '../../src/contracts/limits.ts'
+import {
+  DATABASES_MAX,
+  LOAD_DAYS,
+  LOAD_GIVE_UP_SECONDS,
+  LOADS_UNFINISHED_PER_PERSON,
+} from '../../src/contracts/limits.ts'
 import { createEmbeddings } from '../../src/contracts/embeddings.ts'
 import {
   cancelLoad,
@@ -169,7 +175,8 @@ L1,Lamp,"[0,0,1] glows"
   expect(load).toMatchObject({ state: 'succeeded', changes: { added: 1, changed: 1, gone: 0 } })
   expect([...seen].filter((titles) => titles !== before && titles !== after)).toEqual([])
   expect(await titlesOf()).toBe(after)
-  expect(await call(undoLoad, { load_id: load.id })).toMatchObject({ undone: true })
+  for (let nth = 0; nth < 2; nth++)
+    expect(await call(undoLoad, { load_id: load.id })).toMatchObject({ undone: true })
   expect(await titlesOf()).toBe(before)
   await expect(other!.owner.call(undoLoad, { load_id: load.id })).rejects.toMatchObject({ code: 'NOT_FOUND' })
 
@@ -186,6 +193,9 @@ L1,Lamp,"[0,0,1] glows"
     undo_until: null,
   })
   expect(await rowsChangedAt(gateway, source!)).toEqual(changedAt)
+  const { audit } = await call(listAudit, { org_id: org!.id, limit: 200 })
+  const times = (action: string) => audit.filter((row) => row.action === action).length
+  expect([times('load.succeeded'), times('load.undone')]).toEqual([2, 1])
   expect(await titlesOf()).toBe(before)
   // What was replaced is kept for some days, and then brought back by nobody.
   const waitsUntil = new Date(system.clock.now().getTime() - 1)
@@ -256,8 +266,14 @@ test('a file goes on where it was interrupted, for the same person in the same d
   expect(await begin(org!.owner.call)).toBe(first)
   const ofOthers = [await begin(developer.call), await begin(other!.owner.call)]
   expect(ofOthers).not.toContain(first)
-  await org!.owner.call(cancelLoad, { load_id: first })
-  await org!.owner.call(cancelLoad, { load_id: ofOthers[0]! })
+  // So many of a person, and the others still may.
+  const ids = [first]
+  const another = async (call: Call) =>
+    (await call(createLoad, announced('shop', `sku\n${unique('B')}\n`))).id
+  while (ids.length < LOADS_UNFINISHED_PER_PERSON) ids.push(await another(org!.owner.call))
+  await expect(another(org!.owner.call)).rejects.toMatchObject({ code: 'CONFLICT' })
+  await developer.call(cancelLoad, { load_id: await another(developer.call) })
+  for (const load_id of [...ids, ofOthers[0]!]) await org!.owner.call(cancelLoad, { load_id })
   await other!.owner.call(cancelLoad, { load_id: ofOthers[1]! })
   await takeLoadSteps(system)
 })
@@ -287,11 +303,12 @@ test('a load waits ever longer for a model that is away, and for a day at most',
 })
 
 test('vectors of other columns are not taken over', async () => {
-  const file = 'sku,name,description\nX1,"[0,0,1] a name","[0,1,0] a text"\n'
+  const file = 'sku,name,description,more\nX1,"[0,0,1] a name","[0,1,0] a text",\n'
   const load = (embed: string, more: object) =>
     loadFile(system, org!.owner.call, 'shop', file, {
       ...PLAN,
-      embed_columns: [embed],
+      // A row needs one text of them.
+      embed_columns: [embed, 'more'],
       table: 'vectors',
       ...more,
     })
@@ -305,6 +322,7 @@ test('a database that somebody is creating is not taken from them', async () => 
   const preparingUntil = new Date(system.clock.now().getTime() + 60_000)
   const { id, name } = await insertSource(system, org!, { physicalName: unique('t'), preparingUntil })
   await expect(org!.owner.call(createDatabase, { name })).rejects.toMatchObject({ code: 'CONFLICT' })
+  await expect(org!.owner.call(createLoad, announced(name, CSV))).rejects.toMatchObject({ code: 'CONFLICT' })
   await system.db.delete(dataSources).where(eq(dataSources.id, id))
 })
 
@@ -410,6 +428,7 @@ test('a database elsewhere is attached by its address, for the organization that
     }
     await system.db.delete(dataSources).where(isMany)
     await org!.owner.call(attachDatabase, { name: 'erp', url })
+    expect((await org!.owner.call(listLoads, { name: 'erp' })).loads).toEqual([])
     expect((await org!.owner.call(listTables, { source_id: 'db_erp' })).tables).toMatchObject([
       { table: 'orders' },
     ])

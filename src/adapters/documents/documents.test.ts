@@ -61,7 +61,7 @@ svc docs  sync
 })
 
 test('HTML has the same parts, without what nobody reads', async () => {
-  const html = `<!doctype html><title>Laptops &amp; more</title><script>alert(1)</script><nav>Home</nav>
+  const html = `<!doctype html><title>Laptops &amp; more</title><script>alert(1)</script><template>Later</template><nav>Home</nav>
     <h1>Order</h1><p>Ask <b>the</b> desk<ul><li>one<li>two<ul><li>three</ul></ul>
     <table><tr><th>Model<th>Price<tr><td>A<td></td></table><pre>x
   y</pre>`

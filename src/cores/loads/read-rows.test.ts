@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, inject, test } from 'vitest'
 import { LOAD_COLUMN_NAME_CHARACTERS, LOAD_COLUMNS_MAX, LOAD_RECORD_BYTES } from '../../contracts/limits.ts'
 import { cpuMs } from '../../../test/support/cpu-ms.ts'
+import { toUtf8 } from './encoding.ts'
 import { readHeader, readRows, type TextFormat } from './read-rows.ts'
 
 /** The whole file, in parts of `size` bytes as the steps of a load read it. */
@@ -375,4 +376,15 @@ describe('rows of JSON', () => {
   ])('what is wrong is told with its line: %.30s', (file, problem) => {
     expect(read(file, { format: 'json' }).problems).toEqual([problem])
   })
+})
+
+test('a window of UTF-16 ends before half a character', () => {
+  for (const encoding of ['utf-16le', 'utf-16be'] as const) {
+    const bytes = Buffer.from('a😀b', 'utf16le')
+    if (encoding === 'utf-16be') bytes.swap16()
+    const read = [2, 3, 4, 5, 6, 7].map((length) =>
+      String(toUtf8(bytes.subarray(0, length), encoding, false)),
+    )
+    expect(read).toEqual(['a', 'a', 'a', 'a', 'a😀', 'a😀'])
+  }
 })

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
 import type { StoredPlan } from '../../../db/schema.ts'
+import type { SearchConfiguration } from '../../contracts/data-sources.ts'
+import { planLoad } from './plan-load.ts'
 import { targetProblems } from './target-table.ts'
 
 const PLAN = {
@@ -59,4 +61,27 @@ test.each([
   expect(targetProblems(PLAN, TARGET, configuration)).toEqual(
     missing.map((name) => `the search configuration names column ${name}`),
   )
+})
+
+test('what no load has made is not replaced, nor by a file without the column that says who sees a row', () => {
+  expect(targetProblems(PLAN, { ...TARGET, isLoaded: false }, null)).toEqual([
+    'the table was not made by a load',
+  ])
+  const configuration = {
+    connection_config: { embedding_configs: [entry({})] },
+    filter_schema: {},
+    access_column: 'seen_by',
+  } as unknown as SearchConfiguration
+  expect(targetProblems(PLAN, TARGET, configuration)).toEqual([
+    'the search configuration names column seen_by',
+  ])
+})
+
+test('neither a list of texts nor one of objects is an id', () => {
+  const asked = { id_column: 'tags', embed_columns: [] }
+  const header = { headers: ['tags', 'text'], delimiter: ',', consumed: 0, line: 1, problems: [] }
+  for (const kind of ['lists', 'jsons']) {
+    const plan = () => planLoad(asked as never, { ...header, [kind]: ['tags'] }, {} as never, {} as never, 0)
+    expect(plan).toThrow(expect.objectContaining({ problems: ['id_column: a list is no id'] }))
+  }
 })

@@ -1,0 +1,13 @@
+import { expect, test } from 'vitest'
+import { prefixStatementName } from './prepared-statements.ts'
+import { cString, message } from './protocol-messages.ts'
+
+test('long names stay apart, within what Postgres keeps of a name', () => {
+  const nameOf = (name: string) =>
+    prefixStatementName(message('P', cString(name), cString('select 1'), Buffer.alloc(2)), 'g1_').statement!
+  const long = 'n'.repeat(62)
+  const names = [`${long}a`, `${long}b`, 'ä', 'short'].map(nameOf)
+  expect(new Set(names).size).toBe(4)
+  for (const name of names) expect(Buffer.byteLength(name)).toBeLessThanOrEqual(63)
+  expect([nameOf('short'), nameOf('')]).toEqual(['g1_short', ''])
+})
