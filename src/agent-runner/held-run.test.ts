@@ -144,3 +144,30 @@ test('a run that is claimed while the agent runner stops is given back', async (
   await stopped
   expect(endings).toEqual([{ ending: { kind: 'failed', reason: 'RUNNER_STOPPED' } }])
 })
+
+test('an agent runner leaves one of its places to others, however much one organization waits for', async () => {
+  const claims: unknown[] = []
+  const asked = Promise.withResolvers<void>()
+  const answered = Promise.withResolvers<{ run: null }>()
+  const call = (async (name: string, input: unknown) => {
+    if (name !== 'claimRun') return { terminal_code: null }
+    claims.push(input)
+    if (claims.length === 1) return { run: RUN }
+    asked.resolve()
+    return answered.promise
+  }) as unknown as CallAgent
+  const runner = startAgentRunner({
+    call,
+    log: { warn() {} },
+    clock: () => new Date(),
+    agentRunnerTokens: { sign: async () => 'token' },
+    models: new Map(),
+    rules: () => new Promise(() => {}),
+    runsAtOnce: 2,
+  } as unknown as AgentRunnerDeps)
+  await asked.promise
+  expect(claims).toMatchObject([{ except: [] }, { except: [RUN.org_id] }])
+  const stopped = runner.stop()
+  answered.resolve({ run: null })
+  await stopped
+})

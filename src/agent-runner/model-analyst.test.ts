@@ -191,6 +191,15 @@ describe('fails', () => {
     expect(called).toHaveLength(AGENT_LIMITS.mistakes)
   })
 
+  test('not with mistakes between which it goes on', async () => {
+    const [wrong, right] = [['shell', {}] as const, ['log_groups', {}] as const]
+    const turns = Array.from({ length: AGENT_LIMITS.mistakes }, () => turn({ calls: [wrong, right] }))
+    const { ending } = await play([...turns, FINISH], {
+      answer: (tool) => (tool === 'shell' ? refusal('UNKNOWN_TOOL') : OK),
+    })
+    expect(ending).toEqual({ kind: 'finished' })
+  })
+
   test('with calls without end, also many in one turn', async () => {
     for (const calls of [1, 1_000]) {
       const endless = turn({ calls: Array.from({ length: calls }, () => ['log_groups', {}] as const) })
@@ -241,12 +250,19 @@ describe('tokens', () => {
   })
 })
 
+const BUSY = { kind: 'failed', reason: 'rate_limited', isSent: false, retryAfterSeconds: 7 } as const
+
 test('a provider that was busy is asked again when it said, and not for ever', async () => {
-  const busy: ModelAnswer = { kind: 'failed', reason: 'rate_limited', isSent: false, retryAfterSeconds: 7 }
-  const { ending, pauses, pool } = await play([busy, busy, FINISH])
+  const { ending, pauses, pool } = await play([BUSY, BUSY, FINISH])
   expect(ending).toEqual({ kind: 'finished' })
   expect(pauses).toEqual([7_000, 7_000])
   expect(pool.spent).toBe(100)
+})
+
+test('one that does not say when is asked again after growing pauses, and one that says so after a minute at most', async () => {
+  const silent = { kind: 'failed', reason: 'rate_limited', isSent: false } as const
+  expect((await play([silent, silent, FINISH])).pauses).toEqual([2_000, 4_000])
+  expect((await play([{ ...BUSY, retryAfterSeconds: 600 }, FINISH])).pauses).toEqual([60_000])
 })
 
 test('what tools returned goes back as JSON with its origin, and nothing in it can end it', async () => {

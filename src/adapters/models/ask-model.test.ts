@@ -113,6 +113,11 @@ describe.each(MODEL_WIRES)('%s', (wire) => {
       { status: 429, headers: { 'retry-after': '7' } },
       { reason: 'rate_limited', isSent: false, retryAfterSeconds: 7 },
     ],
+    [
+      '429 for a day',
+      { status: 429, headers: { 'retry-after': '86400' } },
+      { reason: 'rate_limited', isSent: false, retryAfterSeconds: 600 },
+    ],
     ['529', { status: 529 }, { reason: 'rate_limited', isSent: false, retryAfterSeconds: 30 }],
     ['500', { status: 500 }, { reason: 'unavailable', isSent: true }],
     [
