@@ -1,7 +1,7 @@
 /** Maintenance runs from the claim to their ending, with a scripted model: what tools show, what they refuse, what is kept. */
 import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { findings, proposals, runSteps, tokenReservations } from '../../db/schema.ts'
+import { checkRuns, findings, proposals, runEvidence, runSteps, tokenReservations } from '../../db/schema.ts'
 import { AGENT_LIMITS, type ToolOutput } from '../../src/contracts/agent-tools.ts'
 import { createCheck } from '../../src/contracts/checks.ts'
 import { createDeployment } from '../../src/contracts/deployments.ts'
@@ -780,7 +780,41 @@ test('without source and logs a run says so, can still look, and is not taken fo
   ])
 })
 
-test.runIf(inject('everyCase'))('log groups are read on from where they ended', async () => {
+test('an agent runner that is stopped gives its run back, without what it has read and called, and once', async () => {
+  const app = await makeMaintainedApp(system, { lines: [] })
+  const first = await playByHand(app)
+  const { execution_id: executionId, org_id: orgId } = first.run
+  await first.call('read_file', { path: 'src/orders.js' })
+  // As if it had made all of its calls.
+  const [made] = await system.db.select().from(runSteps).where(eq(runSteps.executionId, executionId))
+  const steps = Array.from({ length: AGENT_LIMITS.toolCalls - 1 }, (_, n) => ({ ...made!, number: n + 2 }))
+  await system.db.insert(runSteps).values(steps)
+  const stop = ({ identity: token }: { readonly identity: string }) =>
+    toolHost(system)('endRun', { ending: { kind: 'failed', reason: 'RUNNER_STOPPED' } }, { token })
+  await stop(first.run)
+  expect(await app.show(executionId)).toMatchObject({
+    status: 'queued',
+    started_at: null,
+    base_revision: null,
+  })
+  expect(await system.db.select().from(runEvidence).where(eq(runEvidence.executionId, executionId))).toEqual(
+    [],
+  )
+  const again = await claimRun(system)
+  expect(again).toMatchObject({ execution_id: executionId, org_id: orgId })
+  // What is logged after it began is for the next one.
+  const time = new Date(system.clock.now().getTime() + 60_000).toISOString()
+  const body = Buffer.from(JSON.stringify({ time, level: 'error', message: 'TypeError: too late' }))
+  await app.call(pushLogs, { alias: app.alias, body })
+  const asked = { tool: 'finish', arguments: '{"conclusion":"nothing_found"}' }
+  expect(await toolHost(system)('callTool', asked, { token: again.identity })).toMatchObject({
+    kind: 'result',
+  })
+  await stop(again)
+  expect(await app.show(executionId)).toMatchObject({ status: 'ended', reason: 'RUNNER_STOPPED' })
+})
+
+test('log groups are read on from where they ended, and checks in the time that is asked for', async () => {
   const word = (n: number) => [n % 26, Math.floor(n / 26)].map((at) => String.fromCharCode(97 + at)).join('')
   const lines = Array.from({ length: 120 }, (_, n) => ({ level: 'info', message: `${word(n)} was taken` }))
   const app = await makeMaintainedApp(system, { lines })
@@ -799,4 +833,21 @@ test.runIf(inject('everyCase'))('log groups are read on from where they ended', 
   }
   expect(seen.size).toBe(120)
   expect(await groupsFrom(120)).toMatchObject({ groups: [], truncated: false })
+
+  const { id: checkId } = await addCheck(app)
+  const [now, { id: orgId }] = [system.clock.now(), app.org]
+  const before = new Date(now.getTime() - 60_000)
+  const ran = { orgId, checkId, result: 'pass' } as const
+  await system.db.insert(checkRuns).values([
+    { ...ran, slot: 0, id: 'chr_1', at: before },
+    { ...ran, slot: 1, id: 'chr_2', at: now },
+  ])
+  const runsIn = async (time: { from?: string; to?: string }) => {
+    const answer = await call('check_history', time)
+    if (answer.kind !== 'result') throw new Error(answer.code)
+    return (answer.result as ToolOutput<'check_history'>).checks[0]!.runs.map(({ ref }) => ref)
+  }
+  expect(await runsIn({})).toEqual(['check:chr_2', 'check:chr_1'])
+  expect(await runsIn({ to: now.toISOString() })).toEqual(['check:chr_1'])
+  expect(await runsIn({ from: now.toISOString() })).toEqual(['check:chr_2'])
 })

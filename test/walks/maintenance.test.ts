@@ -1,17 +1,21 @@
 /** The maintenance agent: who turns it on, when it runs, and how its runs end. */
+import { randomUUID } from 'node:crypto'
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import {
   appLeases,
   auditLog,
+  maintenanceChanges,
   maintenanceRuns,
   maintenanceSettings,
   maintenanceSlots,
   outbox,
   runEvidence,
   runSteps,
+  throttles,
   tokenPools,
 } from '../../db/schema.ts'
+import { AGENT_LIMITS } from '../../src/contracts/agent-tools.ts'
 import { createApp, setAppMember } from '../../src/contracts/apps.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import { MAINTENANCE_LATE_SECONDS } from '../../src/contracts/limits.ts'
@@ -26,7 +30,7 @@ import {
   updateAppMaintenance,
   updateMaintenanceSettings,
 } from '../../src/contracts/maintenance.ts'
-import { outcomeOf, TERMINAL_CODES } from '../../src/contracts/outcomes.ts'
+import { outcomeOf, TERMINAL_CODES, type RunReason } from '../../src/contracts/outcomes.ts'
 import {
   claimRun,
   dispatchSlots,
@@ -40,6 +44,7 @@ import {
   type RunKey,
 } from '../../src/cores/maintenance/index.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
+import { sha256 } from '../../src/trust/keyed-hash.ts'
 import { makeApiToken, makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
 import {
   claimNextRun,
@@ -194,6 +199,12 @@ describe('settings', () => {
       await memberOf(org, 'viewer'),
     ]
     await admin.call(updateMaintenanceSettings, { org_id: org.id, cooldown_hours: 2 })
+    // What somebody has changed in another of their organizations keeps them from nothing here.
+    const elsewhere = { orgId: makeId('org', 0), id: randomUUID(), appId: null, at: system.clock.now() }
+    const { userId, name } = admin
+    await system.db.insert(maintenanceChanges).values({ ...elsewhere, userId, userName: name })
+    const seen = await admin.call(showMaintenanceSettings, { org_id: org.id })
+    expect(seen.you_decide_from).toBeNull()
     await admin.call(updateAppMaintenance, { alias: app.alias, enabled: true })
     for (const { call } of [developer, viewer]) {
       expect(await codeOf(call(updateMaintenanceSettings, { org_id: org.id }))).toBe('FORBIDDEN')
@@ -358,6 +369,17 @@ describe('runs that people start', () => {
     expect((await by(listMaintenanceRuns, { alias: app.alias })).runs).toHaveLength(1)
   })
 
+  test('are limited in an hour for each app by itself', async () => {
+    const { org, app, by } = await maintained()
+    const next = await makeMaintainedApp(org)
+    for (const id of [app.id, org.id]) {
+      const fullUntil = new Date(system.clock.now().getTime() + 2 * HOUR * 1000)
+      await system.db.insert(throttles).values({ key: sha256(`maintenance-starts:${id}`), fullUntil })
+    }
+    expect(await codeOf(by(startMaintenanceRun, { alias: app.alias }))).toBe('RATE_LIMITED')
+    expect(await by(startMaintenanceRun, { alias: next.alias })).toMatchObject({ status: 'queued' })
+  })
+
   test('the header is the same key', async () => {
     const { org, app } = await maintained()
     const key = unique('key')
@@ -405,6 +427,20 @@ describe('runs that people start', () => {
     },
   )
 
+  test('wait for what they have used themselves, and not for what nobody could help', async () => {
+    const { app, by } = await maintained()
+    const ended = async (reason: RunReason) => {
+      await by(startMaintenanceRun, { alias: app.alias })
+      const run = await claimNextRun(system)
+      await reserveRunTokens(storageOf(system), run, 100)
+      await endAs(system, run, 'agent_error', { reason })
+      return (await by(showAppMaintenance, { alias: app.alias })).manual_run_from
+    }
+    for (const reason of ['RUNNER_LOST', 'RUNNER_STOPPED', 'MODEL_OUTAGE', 'OUTAGE_USED_ALLOWANCE'] as const)
+      expect(await ended(reason), reason).toBeNull()
+    expect(await ended('STEP_LIMIT')).not.toBeNull()
+  })
+
   test.runIf(inject('everyCase'))(
     'with another model need not wait for those of the one before',
     async () => {
@@ -422,25 +458,22 @@ describe('runs that people start', () => {
     },
   )
 
-  test.runIf(inject('everyCase'))(
-    'of a model that is chosen again while another one waits, count as of that model',
-    async () => {
-      const { org, app, by } = await maintained()
-      const choose = (model: string) => by(updateMaintenanceSettings, { org_id: org.id, model })
-      const start = () => by(startMaintenanceRun, { alias: app.alias })
-      await choose('rules')
-      await start()
-      await endAs(system, await claimNextRun(system), 'found_nothing')
-      await choose('sonnet')
-      const { execution_id } = await start()
-      await choose('rules')
-      expect(await by(showMaintenanceRun, { alias: app.alias, execution_id })).toMatchObject({
-        outcome: 'skipped',
-        reason: 'COOLING_DOWN',
-      })
-      await expect(start()).rejects.toMatchObject({ code: 'CONFLICT' })
-    },
-  )
+  test('of a model that is chosen again while another one waits, count as of that model', async () => {
+    const { org, app, by } = await maintained()
+    const choose = (model: string) => by(updateMaintenanceSettings, { org_id: org.id, model })
+    const start = () => by(startMaintenanceRun, { alias: app.alias })
+    await choose('rules')
+    await start()
+    await endAs(system, await claimNextRun(system), 'found_nothing')
+    await choose('sonnet')
+    const { execution_id } = await start()
+    await choose('rules')
+    expect(await by(showMaintenanceRun, { alias: app.alias, execution_id })).toMatchObject({
+      outcome: 'skipped',
+      reason: 'COOLING_DOWN',
+    })
+    await expect(start()).rejects.toMatchObject({ code: 'CONFLICT' })
+  })
 
   test('waiting for a run answers when its status has changed', async () => {
     const { app, by } = await maintained()
@@ -465,6 +498,8 @@ describe('nightly runs', () => {
     const { next_run_at } = await by(showMaintenanceSettings, { org_id: org.id })
     expect(await dispatchSlots(worker())).toBe(0)
     advanceTo(next_run_at)
+    // Whatever else is changed, a time that has come is not lost.
+    await by(updateMaintenanceSettings, { org_id: org.id, cooldown_hours: 3 })
     expect(await dispatchSlots(worker())).toBe(1)
     expect(await dispatchSlots(worker())).toBe(0)
     const runs = await system.db.select().from(maintenanceRuns).where(eq(maintenanceRuns.orgId, org.id))
@@ -605,6 +640,11 @@ describe('the lease', () => {
     const first = await claimRun(storageOf(system), claim)
     expect((await claimRun(storageOf(system), claim))!.key).toEqual(first!.key)
     expect(await claimRun(storageOf(system), { ...claim, claimId: unique('claim') })).toBeUndefined()
+    // Nor for longer than a run may take, whoever renews it.
+    system.clock.advance(AGENT_LIMITS.seconds + 1)
+    expect(await claimRun(storageOf(system), claim)).toBeUndefined()
+    system.clock.advance(-AGENT_LIMITS.seconds)
+    expect((await claimRun(storageOf(system), claim))!.key).toEqual(first!.key)
     await expireLease(first!.key)
     expect(await claimRun(storageOf(system), claim)).toBeUndefined()
   })
@@ -655,8 +695,11 @@ describe('the lease', () => {
   test('turned off, the app’s run is fenced, what was sent is charged, and nobody is told', async () => {
     const { org, run, execution_id, by, app } = await running()
     const other = await running()
+    const { alias: beside } = await makeMaintainedApp(org)
+    await by(startMaintenanceRun, { alias: beside })
     await reserveRunTokens(storageOf(system), run, 300)
     await by(updateAppMaintenance, { alias: app.alias, enabled: false })
+    expect((await by(listMaintenanceRuns, { alias: beside })).runs).toMatchObject([{ status: 'queued' }])
     await expect(write(run)).rejects.toMatchObject(FENCED)
     await expect(reserveRunTokens(storageOf(system), run, 1)).rejects.toMatchObject(FENCED)
     expect(await by(showMaintenanceRun, { alias: app.alias, execution_id })).toMatchObject({
@@ -740,7 +783,7 @@ test('usage is that of today and of 30 days, of one’s own organization', async
   expect(await settleRunTokens(system.db, { ...run, executionId: makeId('exec', 0) }, first!, 1)).toBe(false)
   expect(await settleRunTokens(system.db, run, first!, 250)).toBe(true)
   expect(await settleRunTokens(system.db, run, first!, 250)).toBe(false)
-  await reserveRunTokens(storageOf(system), run, 100)
+  const { id: second } = await reserveRunTokens(storageOf(system), run, 100)
   const used = await by(showMaintenanceUsage, { org_id: org.id })
   expect(used.today).toMatchObject({ allowance: 1_000, spent: 250, reserved: 100 })
   expect(used.days).toHaveLength(30)
@@ -756,6 +799,12 @@ test('usage is that of today and of 30 days, of one’s own organization', async
     run_tokens: 0,
     today: { spent: 0, reserved: 0 },
   })
+  // Also what was used beyond what was reserved for it.
+  await settleRunTokens(system.db, run, second!, 130)
+  expect((await by(showMaintenanceUsage, { org_id: org.id })).today).toMatchObject({
+    spent: 380,
+    reserved: 0,
+  })
 })
 
 test('the list of apps says where it is on and how it went last', async () => {
@@ -763,7 +812,7 @@ test('the list of apps says where it is on and how it went last', async () => {
   await maintained()
   const { alias } = await by(createApp, { alias: unique('zoo'), name: 'Zoo' })
   await by(startMaintenanceRun, { alias: app.alias })
-  await endAs(system, await claimNextRun(system), 'found_nothing')
+  await endAs(system, await claimNextRun(system), 'found_nothing', { summary: 'What a log said' })
   const { apps } = await by(listAppMaintenance, { org_id: org.id })
   expect(apps).toMatchObject([
     {
@@ -777,6 +826,10 @@ test('the list of apps says where it is on and how it went last', async () => {
   ])
   const off = await by(listAppMaintenance, { org_id: org.id, enabled: 'false' })
   expect(off.apps.map((one) => one.app)).toEqual([alias])
+  const summaryFor = async (role: 'developer' | 'viewer') =>
+    (await (await memberOf(org, role)).call(listAppMaintenance, { org_id: org.id })).apps[0]?.latest_run
+      ?.summary
+  expect([await summaryFor('developer'), await summaryFor('viewer')]).toEqual(['What a log said', null])
 })
 
 test('transcripts and what nobody cited are forgotten after 30 days; runs, keys and digests stay', async () => {
