@@ -12,7 +12,9 @@ import {
 import { removeMember } from '../../src/contracts/members.ts'
 import { createTicket, changeTicketStatus } from '../../src/contracts/tickets.ts'
 import { findApp, findAppRole } from '../../src/cores/apps/index.ts'
+import type { Ending } from '../../src/cores/endings/index.ts'
 import type { MemberPrincipal } from '../../src/cores/principal.ts'
+import { addEndingKeeper } from '../../src/cores/record-ending.ts'
 import { makeApiToken, makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
 
@@ -123,8 +125,18 @@ describe('who may change it', () => {
   })
 
   test('everybody takes themselves off', async () => {
+    const kept: Ending[] = []
+    const leave = addEndingKeeper(system.ownDb, {
+      async committing(endings) {
+        kept.push(...endings)
+        return async () => {}
+      },
+    })
     await put(developer, viewer, 'builder')
     await viewer.call(removeAppMember, { alias, user_id: viewer.userId })
+    leave()
+    // Only what was taken is taken again from a database that has lost it.
+    expect(kept.map(({ kind, to }) => [kind, to?.['role']])).toEqual([['app_member', null]])
     expect(await on()).toEqual([[developer.userId, 'maintainer']])
     await expect(viewer.call(removeAppMember, { alias, user_id: viewer.userId })).rejects.toMatchObject({
       code: 'NOT_FOUND',

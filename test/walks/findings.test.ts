@@ -7,7 +7,9 @@ import { ToolRefused, type ToolInput } from '../../src/contracts/agent-tools.ts'
 import {
   showAppMaintenance,
   showFinding,
+  showMaintenanceRun,
   listFindings,
+  updateAppMaintenance,
   updateMaintenanceSettings,
 } from '../../src/contracts/maintenance.ts'
 import { approveProposal, denyProposal, showProposal, listProposals } from '../../src/contracts/proposals.ts'
@@ -20,7 +22,7 @@ import {
 } from '../../src/contracts/deployments.ts'
 import { summarizeApps } from '../../src/contracts/app-summaries.ts'
 import { showIncident } from '../../src/contracts/incidents.ts'
-import { listLogGroups, pushLogs } from '../../src/contracts/logs.ts'
+import { listLogGroups, listLogs, pushLogs } from '../../src/contracts/logs.ts'
 import { pushRevision } from '../../src/contracts/revisions.ts'
 import { concludeRun } from '../../src/cores/agent-tools/index.ts'
 import { readConclusion } from '../../src/cores/findings/index.ts'
@@ -150,7 +152,8 @@ test('a finding is one however often it is found, and is reported again after th
     await org.owner.call(updateMaintenanceSettings, { org_id: org.id, cooldown_hours: 0 })
     const { finding, known } = await readConclusion(system.db, run)
     await endAs(system, run, 'finding_recorded')
-    return { ...answer, reported: finding !== undefined, known }
+    const { executionId } = run
+    return { ...answer, executionId, reported: finding !== undefined, known }
   }
   const first = await found('sum of 3 failed')
   expect(first).toMatchObject({ is_known: false, reported: true, known: 0 })
@@ -160,6 +163,10 @@ test('a finding is one however often it is found, and is reported again after th
     reported: false,
     known: 1,
   })
+  const ofFirst = { alias, execution_id: first.executionId }
+  expect((await org.owner.call(showMaintenanceRun, ofFirst)).findings).toMatchObject([
+    { id: first.finding_id },
+  ])
   // A night in spring has 23 hours.
   system.clock.advance(23 * 60 * 60)
   expect(await found('sum of 5 failed')).toMatchObject({ is_known: false, reported: true })
@@ -172,6 +179,34 @@ test('a finding is one however often it is found, and is reported again after th
     fingerprint: first.fingerprint,
   })
   expect((await org.owner.call(listFindings, { alias })).findings).toHaveLength(1)
+})
+
+test('what a run found that was cut off, nobody was told of: whoever finds it next reports it', async () => {
+  await org.owner.call(updateMaintenanceSettings, { org_id: org.id, cooldown_hours: 24 })
+  const quiet = await startRun(system, org.owner.call, alias)
+  await read(agent, quiet, logRead(LOG_LINE, 'sum failed'))
+  await endAs(system, quiet, 'found_nothing')
+  const night = async () => {
+    const run = await startRun(system, org.owner.call, alias)
+    await read(agent, run, logRead(LOG_LINE, 'sum failed'))
+    const evidence = [`log:${LOG_LINE}`]
+    return { run, ...(await find(agent, run, { kind: 'error', summary: 'The sum', evidence })) }
+  }
+  const { finding_id } = await night()
+  for (const enabled of [false, true]) await org.owner.call(updateAppMaintenance, { alias, enabled })
+  const second = await night()
+  expect(second).toMatchObject({ finding_id, is_known: false })
+  await endAs(system, second.run, 'finding_recorded')
+  // One that has found it again has found something, and is not done once more when its agent runner is stopped.
+  const third = await night()
+  expect(third).toMatchObject({ finding_id, is_known: true })
+  // What one run has cited, another one has only read.
+  const asked = { alias, execution_id: quiet.executionId }
+  expect((await org.owner.call(showMaintenanceRun, asked)).evidence).toMatchObject([{ pinned: false }])
+  expect(await concludeRun(agent, third.run, { kind: 'failed', reason: 'RUNNER_STOPPED' })).toBe(
+    'agent_error',
+  )
+  await org.owner.call(updateMaintenanceSettings, { org_id: org.id, cooldown_hours: 0 })
 })
 
 test.runIf(inject('everyCase'))(
@@ -232,7 +267,9 @@ test('a finding is resolved when the line of its place is in the source no more,
   expect(await night(moved, false)).toEqual(['open'])
   const repaired = SUM.replace('total + price', 'total + (price ?? 0)')
   await push(repaired)
+  await system.db.update(findings).set({ reopenedBy: 'rev_1' }).where(eq(findings.orgId, org.id))
   expect(await night(repaired, false)).toEqual(['resolved'])
+  expect((await org.owner.call(listFindings, { alias })).findings).toMatchObject([{ reopened_by: null }])
   expect(await status()).toMatchObject({ open_findings: 0 })
   await push(SUM)
   expect(await night(SUM, true)).toEqual(['open'])
@@ -370,8 +407,9 @@ test('two checks that fail are two findings, and each is known by its check', as
     await read(agent, run, ...reads)
     const ids: string[] = []
     for (const { ref } of reads) {
-      const found = await find(agent, run, { kind: 'availability', summary: ref, evidence: [ref] })
-      ids.push(found.finding_id)
+      const finding = { kind: 'availability' as const, summary: ref, evidence: [ref] }
+      await find(agent, run, finding)
+      ids.push((await find(agent, run, finding)).finding_id)
     }
     await endAs(system, run, 'finding_recorded')
     return ids
@@ -379,7 +417,12 @@ test('two checks that fail are two findings, and each is known by its check', as
   const [front, back] = await night(failed('front', 1), failed('back', 2))
   expect(front).not.toBe(back)
   expect(await night(failed('back', 3))).toEqual([back])
-  expect((await org.owner.call(listFindings, { alias })).findings).toHaveLength(2)
+  // By nights, however often it is recorded in one of them.
+  const { findings: listed } = await org.owner.call(listFindings, { alias })
+  expect(listed.map(({ id, times_found }) => [id, times_found])).toEqual([
+    [back, 2],
+    [front, 1],
+  ])
 })
 
 /** Whether it is found, by the code of the refusal. */
@@ -401,10 +444,41 @@ async function finishNext(): Promise<string> {
   return deployment!.id
 }
 
+test('an incident is of the exception that is cited alone, and of a check it is what was found of that', async () => {
+  const traces = ['KeyError', 'ValueError', 'ValueError'].map((name, n) => {
+    const message = `Traceback (most recent call last):\n  File "sum.py", line 2, in sum\n${name}: ${n}`
+    return JSON.stringify({ level: 'error', message })
+  })
+  await org.owner.call(pushLogs, { alias, body: Buffer.from(traces.join('\n')) })
+  const { lines } = await org.owner.call(listLogs, { alias, text: 'KeyError' })
+  const { id: check_id } = await org.owner.call(createCheck, {
+    alias,
+    name: 'Sums',
+    definition: { kind: 'logs', pattern: 'nothing' },
+  })
+  const run = await startRun(system, org.owner.call, alias)
+  const logged = logRead(lines[0]!.id, lines[0]!.text)
+  const failed = {
+    ...logRead('chr_1', JSON.stringify({ check_id })),
+    ref: 'check:chr_1',
+    kind: 'check' as const,
+  }
+  await read(agent, run, logged, failed)
+  const ids: string[] = []
+  for (const { ref } of [logged, failed])
+    ids.push((await find(agent, run, { kind: 'error', summary: ref, evidence: [ref] })).finding_id)
+  await endAs(system, run, 'finding_recorded')
+  const show = (incident_id: string) => org.owner.call(showIncident, { alias, incident_id })
+  expect((await show(ids[0]!)).log).toMatchObject({ count: 1, lines: [{ id: lines[0]!.id }] })
+  expect((await show(check_id)).finding).toMatchObject({ id: ids[1] })
+})
+
 test('an incident is one from its first line to the deployment of its fix, whichever part of it is asked for', async () => {
   const [first, second] = [await push(SUM), await push(`// pushed\n${SUM}`)]
   await deployed(first.id)
   const bad = await deployed(second.id)
+  // What the agent did before says nothing of it.
+  await endAs(system, await startRun(system, org.owner.call, alias), 'found_nothing')
   system.clock.advance(60)
   const lines = [12, 13].map((n) =>
     JSON.stringify({
@@ -427,6 +501,7 @@ test('an incident is one from its first line to the deployment of its fix, which
     proposal: null,
     deployments: { before: { id: bad }, fix: null, roll_back_to: first.id },
     checks: [],
+    run: null,
     suggested_check: {
       name: 'TypeError: order … has no price',
       pattern: '/TypeError:\\s+order\\s+.+\\s+has\\s+no\\s+price/',
@@ -448,6 +523,9 @@ test('an incident is one from its first line to the deployment of its fix, which
     name: 'Another',
     definition: { kind: 'logs', pattern: 'panic' },
   })
+  // It looks for what is worse.
+  const worse = { kind: 'logs', ...suggested, level: 'fatal' } as const
+  await org.owner.call(createCheck, { alias, name: 'Worse', definition: worse })
   expect(await show(check.id)).toMatchObject({ id: group, checks: [{ name }], suggested_check: null })
 
   const run = await startRun(system, org.owner.call, alias, org.owner.call)
@@ -513,7 +591,7 @@ test('an incident is one from its first line to the deployment of its fix, which
     alias,
     running: { id: bad, revision_id: second.id },
     last_deployment: { id: bad, state: 'succeeded' },
-    checks_total: 2,
+    checks_total: 3,
     checks_failing: 0,
     errors_of_a_day: 2,
     open_proposals: 1,

@@ -7,6 +7,8 @@ import { createCheck, listChecks, showCheck } from '../../src/contracts/checks.t
 import { createApp, listApps, renameApp, showApp } from '../../src/contracts/apps.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import { showConnectionString } from '../../src/contracts/databases.ts'
+import { showIncident } from '../../src/contracts/incidents.ts'
+import { listLogGroups, pushLogs } from '../../src/contracts/logs.ts'
 import { changeMemberRole, inviteMember, listMembers, removeMember } from '../../src/contracts/members.ts'
 import type { Operation } from '../../src/contracts/operation.ts'
 import { OPERATIONS } from '../../src/contracts/operations.ts'
@@ -274,6 +276,13 @@ describe('what it may do', () => {
     const seen = [await asStaff(showCheck, check), ...(await asStaff(listChecks, { alias: 'shop' })).checks]
     expect(seen.map(({ definition }) => definition)).toMatchObject(seen.map(() => ({ url: hidden })))
     expect((await org.owner.call(showCheck, check)).definition).toMatchObject({ url })
+    // Nor is an error of the log there for it, by whatever it is asked for.
+    const body = Buffer.from(JSON.stringify({ level: 'error', message: 'of a customer' }))
+    await org.owner.call(pushLogs, { alias: 'shop', body })
+    const { groups } = await org.owner.call(listLogGroups, { alias: 'shop' })
+    const error = { alias: 'shop', incident_id: groups[0]!.id }
+    expect((await org.owner.call(showIncident, error)).log).toMatchObject({ count: 1 })
+    await expect(asStaff(showIncident, error)).rejects.toMatchObject(refused('NOT_FOUND'))
   })
 
   test('raising it twice is one event and keeps the first reason', async () => {
