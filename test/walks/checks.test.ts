@@ -4,9 +4,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 
 import { and, eq, isNotNull, sql } from '../../db/drizzle.ts'
 import { apps, checkRuns, checks, logGroups, outbox } from '../../db/schema.ts'
 import { createLineMatcher } from '../../src/adapters/log-matching/index.ts'
+import { summarizeApps } from '../../src/contracts/app-summaries.ts'
 import { createApp, setAppMember } from '../../src/contracts/apps.ts'
 import { CHECK_STRIP } from '../../src/contracts/check-results.ts'
 import {
+  CHECKS_PER_APP,
   createCheck,
   listCheckRuns,
   listChecks,
@@ -201,6 +203,25 @@ describe('who', () => {
     await expect(org.owner.call(showCheck, path)).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 
+  test('an app has so many, whatever others of the organization have', async () => {
+    const { id } = await makeCheck()
+    const [row] = await system.db.select().from(checks).where(eq(checks.id, id))
+    await system.db.insert(checks).values(
+      Array.from({ length: CHECKS_PER_APP - 1 }, (_, n) => ({
+        ...row!,
+        id: makeId('chk', n),
+        name: `n${n}`,
+        nextRunAt: null,
+      })),
+    )
+    const asked = { name: 'more', definition: { kind: 'logs', pattern: 'x' }, enabled: false } as const
+    await expect(org.owner.call(createCheck, { alias: 'shop', ...asked })).rejects.toMatchObject({
+      code: 'CONFLICT',
+    })
+    const { alias } = await org.owner.call(createApp, { alias: unique('till'), name: 'Till' })
+    expect(await org.owner.call(createCheck, { alias, ...asked })).toMatchObject({ name: 'more' })
+  })
+
   test.runIf(inject('everyCase'))('names are unique in an app, and an app has so many', async () => {
     const { name } = await makeCheck()
     const definition = { kind: 'logs' as const, pattern: 'x' }
@@ -314,9 +335,10 @@ describe('a definition', () => {
       url: 'https://kept.test/other',
       headers: { 'x-key': secret, New: '1' },
     })
-    await expect(
-      change({ kind: 'http', url: 'https://elsewhere.test/', headers: { 'x-key': '[hidden]' } }),
-    ).rejects.toMatchObject({ problems: [expect.stringContaining('host changed') as string] })
+    for (const url of ['https://elsewhere.test/', 'http://kept.test/', 'https://kept.test:8443/'])
+      await expect(change({ kind: 'http', url, headers: { 'x-key': '[hidden]' } })).rejects.toMatchObject({
+        problems: [expect.stringContaining('host changed') as string],
+      })
   })
 
   test('a body is sent and never returned; the query of an address is for those who may change the check', async () => {
@@ -916,7 +938,22 @@ describe('workers', () => {
     })
     await drain()
     expect(await told(check.id)).toEqual([])
-    expect(await system.db.select().from(checkRuns).where(eq(checkRuns.checkId, check.id))).toEqual([])
+    const runsOf = ({ id }: { id: string }) =>
+      system.db.select().from(checkRuns).where(eq(checkRuns.checkId, id))
+    expect(await runsOf(check)).toEqual([])
+    const [ran, beside] = [await makeCheck({ failure_threshold: 1 }), await makeCheck()]
+    hosts.set(ran.url, () => answered(500))
+    await drain()
+    // What fails and is turned off then is nothing that fails now.
+    const failing = async () => {
+      const { apps: shown } = await org.owner.call(summarizeApps, { search: 'shop' })
+      return shown.find(({ alias }) => alias === 'shop')!.checks_failing
+    }
+    expect(await failing()).toBe(1)
+    await org.owner.call(updateCheck, { ...ran.path, enabled: false })
+    expect(await failing()).toBe(0)
+    await org.owner.call(removeCheck, ran.path)
+    expect([(await runsOf(ran)).length, (await runsOf(beside)).length]).toEqual([0, 1])
   })
 
   test('slow hosts of one organization delay nobody else’s checks', async () => {

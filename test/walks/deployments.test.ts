@@ -1,7 +1,7 @@
 /** Deployments: in which order, by whom, what becomes of each, and what is told of it. */
 import { and, eq, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
-import { deploymentOutput, deployments, outbox } from '../../db/schema.ts'
+import { apps, auditLog, deploymentOutput, deployments, outbox } from '../../db/schema.ts'
 import { createAppToken } from '../../src/contracts/app-tokens.ts'
 import * as contract from '../../src/contracts/deployments.ts'
 import { FAIR_QUEUES } from '../../src/contracts/fair-queues.ts'
@@ -66,6 +66,12 @@ const eventsOf = (id: string) =>
     .from(outbox)
     .where(and(eq(outbox.orgId, org!.id), eq(outbox.subject, `deployments/${id}`)))
 const isDeployment = (id: string) => and(eq(deployments.orgId, org!.id), eq(deployments.id, id))
+/** Under its id alone. */
+const auditOf = async (id: string) => {
+  const isIt = and(eq(auditLog.orgId, org!.id), eq(auditLog.subject, `${app.alias}: ${id}`))
+  const rows = await system.db.select({ action: auditLog.action }).from(auditLog).where(isIt)
+  return rows.map(({ action }) => action)
+}
 const endLease = (id: string) =>
   system.db
     .update(deployments)
@@ -252,11 +258,11 @@ describe('what becomes of a deployment', () => {
       .set({ endedAt: endedAt(25) })
       .where(isDeployment(id))
     await expect(act('broken', id)).rejects.toMatchObject({ code: 'CONFLICT' })
-    await system.db
-      .update(deployments)
-      .set({ endedAt: endedAt(23) })
-      .where(isDeployment(id))
+    const lately = endedAt(23)
+    await system.db.update(deployments).set({ endedAt: lately }).where(isDeployment(id))
     expect(await act('broken', id)).toMatchObject({ state: 'failed', code: 'ROLLOUT_FAILED' })
+    // It ended when it ended.
+    expect((await show(id)).ended_at).toBe(lately.toISOString())
   })
 })
 
@@ -281,15 +287,26 @@ describe('the queue', () => {
       await expire()
       expect(await show(lost.id)).toMatchObject({ state: 'failed', code: 'RUNNER_LOST', blocks_next: true })
       expect((await claim()).deployment).toBeNull()
-      await (word === 'runner'
-        ? finish(lost.path, 0)
-        : owner().call(contract.confirmDeploymentEnded, { alias: app.alias, deployment_id: lost.id }))
+      if (word === 'runner') await finish(lost.path, 0)
+      else {
+        const said = { alias: app.alias, deployment_id: lost.id }
+        for (let n = 0; n < 2; n++) await owner().call(contract.confirmDeploymentEnded, said)
+        expect(await auditOf(lost.id)).toEqual(['deployment.ended_confirmed'])
+      }
       // It stays failed, as everybody was told, and is not queued again.
       expect(await show(lost.id)).toMatchObject({ state: 'failed', code: 'RUNNER_LOST', blocks_next: false })
       const next = await claim()
       expect(next.deployment).not.toBeNull()
       await finish({ alias: app.alias, deployment_id: next.deployment!.id, fence: next.fence! })
     }
+  })
+
+  test('a command that is asked to stop has been cancelled, whatever it ends with, and is asked once', async () => {
+    const { id, path } = await running()
+    for (let n = 0; n < 2; n++)
+      await owner().call(contract.cancelDeployment, { alias: app.alias, deployment_id: id })
+    expect(await finish(path, 143)).toMatchObject({ state: 'cancelled', exit_code: 143, code: null })
+    expect(await auditOf(id)).toEqual(['deployment.cancelled'])
   })
 
   test('a runner that could not report is not lost, until it has had the time of a lease', async () => {
@@ -334,6 +351,12 @@ describe('the queue', () => {
     const first = await claim(owner(), mine)
     expect(await claim(owner(), mine)).toEqual(first)
     expect((await claim(owner(), { claim_id: 'another-claim' })).deployment).toBeNull()
+    // Of another app it is another claim, and what the runner executes is kept without its secrets.
+    const beside = await makeApp(system, org!)
+    const asked = { alias: beside.alias, runner: 'r', command: './deploy.sh --password=correcthorse' }
+    expect((await owner().call(contract.claimDeployment, { ...asked, ...mine })).deployment).toBeNull()
+    const kept = await system.db.select().from(apps).where(eq(apps.alias, beside.alias))
+    expect(kept.map(({ runnerCommands }) => runnerCommands)).toEqual([['./deploy.sh --password=[hidden]']])
     await finish({ alias: app.alias, deployment_id: first.deployment!.id, fence: first.fence! })
     expect((await claim(owner(), mine)).deployment).toBeNull()
   })
@@ -385,6 +408,9 @@ describe('the queue', () => {
       })),
     )
     await expect(deploy()).rejects.toMatchObject({ code: 'CONFLICT' })
+    // Of each app by itself.
+    const beside = await makeApp(system, org!)
+    expect(await deploy(await makeRevision(system, beside), beside)).toMatchObject({ state: 'queued' })
   })
 })
 
@@ -402,7 +428,7 @@ describe('rolling back', () => {
     const [a, b, c] = [revision, await makeRevision(system, app), await makeRevision(system, app)]
     await succeed(a)
     await expect(rollBack()).rejects.toMatchObject({ code: 'CONFLICT' })
-    await succeed(b)
+    for (let n = 0; n < 2; n++) await succeed(b)
     const back = await rollBack()
     expect(back).toMatchObject({ revision_id: a, state: 'queued' })
     await owner().call(contract.cancelDeployment, { alias: app.alias, deployment_id: back.id })
@@ -440,6 +466,15 @@ describe('the output', () => {
       .from(deploymentOutput)
       .where(and(eq(deploymentOutput.orgId, org!.id), eq(deploymentOutput.deploymentId, id)))
     expect(JSON.stringify(stored)).not.toContain('correct')
+    // More of it than one answer has is not over with the first one.
+    const { orgId, deploymentId, at } = stored[0]!
+    const more = Array.from({ length: 8 }, (_, n) => ({ position: rest.next + n, until: rest.next + n + 1 }))
+    await system.db
+      .insert(deploymentOutput)
+      .values(more.map((one) => ({ ...one, orgId, deploymentId, at, text: '.' })))
+    const first = await read(id, rest.next - 1)
+    expect(first.ended).toBe(false)
+    expect(await read(id, first.next)).toMatchObject({ ended: true, next: rest.next + 8 })
   })
 
   test('its beginning and its end are kept, and what is left out is counted', async () => {

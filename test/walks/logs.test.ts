@@ -4,6 +4,7 @@ import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import { logUsage } from '../../db/schema.ts'
 import { createAppToken } from '../../src/contracts/app-tokens.ts'
+import { summarizeApps } from '../../src/contracts/app-summaries.ts'
 import { createApp, setAppMember } from '../../src/contracts/apps.ts'
 import { FAIR_QUEUES } from '../../src/contracts/fair-queues.ts'
 import {
@@ -429,12 +430,19 @@ describe('search', () => {
       { msg: 'a', level: 'error', time: now - 7_200_000 },
       { msg: 'b', level: 'error', time: now },
       { msg: 'c', time: now },
+      { msg: 'd', level: 'warn', time: now },
     ])
     const { buckets, step_seconds: step } = await developer.call(summarizeLogs, { alias })
     expect(step).toBe(3600)
     expect(buckets.length).toBeGreaterThanOrEqual(24)
     const filled = buckets.filter(({ counts }) => Object.keys(counts).length > 0)
-    expect(filled.map(({ counts }) => counts)).toEqual([{ error: 1 }, { error: 1, info: 1 }])
+    expect(filled.map(({ counts }) => counts)).toEqual([{ error: 1 }, { error: 1, info: 1, warn: 1 }])
+    // Errors alone, and for nobody who may not read them.
+    const errorsFor = async ({ call }: { call: Person['call'] }) => {
+      const { apps } = await call(summarizeApps, { search: alias })
+      return apps.map((one) => one.errors_of_a_day)
+    }
+    expect([await errorsFor(developer), await errorsFor(viewer)]).toEqual([[2], [null]])
     expect((await developer.call(summarizeLogs, { alias: (await makeApp(org)).alias })).stored_bytes).toBe(0)
   })
 })
@@ -605,6 +613,8 @@ describe('limits of an app', () => {
     expect(textsIn(await read())).toEqual(['first'])
     const { call } = await later(1)
     expect((await call(summarizeLogs, { alias })).dropped_today).toBe(0)
+    await push({ call: small.as({ token }) }, ['d'])
+    expect((await call(summarizeLogs, { alias })).dropped_today).toBe(1)
   })
 
   test('groups are added up to what is kept, and those that are known stay known', async () => {

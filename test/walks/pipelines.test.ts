@@ -1,11 +1,11 @@
 /** Scheduled jobs of apps: runs at their time, workers that claim and report them, and one alert per trouble. */
 import { and, asc, eq, sql } from 'drizzle-orm'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
-import { events, outbox, pipelineRuns, pipelines } from '../../db/schema.ts'
+import { events, outbox, pipelineRuns, pipelines, pipelineWorkers } from '../../db/schema.ts'
 import type { Call } from '../../src/client/http-client.ts'
 import { createAppToken, revokeAppToken } from '../../src/contracts/app-tokens.ts'
 import { createApp, setAppMember } from '../../src/contracts/apps.ts'
-import { PIPELINE_RUNS } from '../../src/contracts/limits.ts'
+import { PIPELINE_RUNS, PIPELINE_WORKERS_PER_APP, PIPELINES_PER_APP } from '../../src/contracts/limits.ts'
 import type { Input } from '../../src/contracts/operations.ts'
 import {
   claimPipelineRun,
@@ -457,7 +457,7 @@ describe('a worker that was taken for lost', () => {
     expect(await codeOf(here.finish(claim, false))).toBe('CONFLICT')
   })
 
-  test.runIf(inject('everyCase'))('says it after a later run has failed: that one stays told', async () => {
+  test('says it after a later run has failed: that one stays told', async () => {
     const here = await scene()
     const claim = await lose(here)
     await here.untilDue(here.worker())
@@ -517,11 +517,20 @@ describe('concurrency', () => {
   })
 
   test('allow: both run', async () => {
-    const { worker, call, path } = await scene({ concurrency: 'allow', cron: null })
+    const { worker, call, path, runs } = await scene({
+      concurrency: 'allow',
+      timeout_minutes: 1440,
+      cron: null,
+    })
     for (let n = 0; n < 2; n++) await call(startPipelineRun, path)
     const both = await Promise.all([worker().claim(), worker('worker-2').claim()])
     const later = await worker().claim()
     expect([...both, later].filter(({ run }) => run !== null)).toHaveLength(2)
+    // One that nobody takes does not wait for them.
+    await call(startPipelineRun, path)
+    advanceTo(system.clock.now(), 45 * MINUTE)
+    await turn()
+    expect((await runs()).map(({ state }) => state)).toEqual(['missed', 'running', 'running'])
   })
 
   test.runIf(inject('engine') === 'postgres')('never two at once, however many reach for them', async () => {
@@ -649,13 +658,43 @@ describe('when the server is late, or its clock was wrong', () => {
 
 describe('changes', () => {
   test('whatever is wrong with its schedule, a pipeline can be changed and switched off', async () => {
-    const { call, path } = await scene()
+    const { call, path, runs } = await scene()
     await system.db
       .update(pipelines)
       .set({ cron: '2020-01-01T00:00:00', nextDueAt: null })
       .where(eq(pipelines.id, path.pipeline_id))
     expect(await call(updatePipeline, { ...path, grace_minutes: 5 })).toMatchObject({ grace_minutes: 5 })
     expect(await call(updatePipeline, { ...path, enabled: false })).toMatchObject({ enabled: false })
+    // What somebody has started is no matter of the schedule.
+    await call(updatePipeline, { ...path, cron: '0 3 * * *', enabled: true })
+    await call(startPipelineRun, path)
+    await call(updatePipeline, { ...path, enabled: false })
+    expect(await runs()).toMatchObject([{ state: 'queued', ended_at: null }])
+  })
+
+  test('an app has so many, and so many workers, whatever others of the organization have', async () => {
+    const [here, beside] = [await scene({ cron: null }), await scene({ cron: null })]
+    await here.worker().claim()
+    const [pipeline] = await system.db.select().from(pipelines).where(eq(pipelines.id, here.path.pipeline_id))
+    const { orgId, appId } = pipeline!
+    const rest = Array.from({ length: PIPELINES_PER_APP - 1 }, (_, n) => ({
+      ...pipeline!,
+      id: `${pipeline!.id}${n}`,
+      name: `n${n}`,
+    }))
+    await system.db.insert(pipelines).values(rest)
+    const lastSeenAt = system.clock.now()
+    const others = Array.from({ length: PIPELINE_WORKERS_PER_APP - 1 }, (_, n) => `other-${n}`)
+    await system.db
+      .insert(pipelineWorkers)
+      .values(others.map((name) => ({ orgId, appId, name, pipelines: [], lastSeenAt })))
+    for (const [one, expected] of [
+      [here, 'CONFLICT'],
+      [beside, 'done'],
+    ] as const) {
+      const made = one.call(createPipeline, { alias: one.alias, name: 'one-more' })
+      expect([await codeOf(made), await codeOf(one.worker('one-more').claim())]).toEqual([expected, expected])
+    }
   })
 
   test('another schedule counts from now; what was due by the old one is not lost', async () => {
@@ -718,6 +757,7 @@ describe('changes', () => {
 describe('a claim', () => {
   test('whose answer was lost is repeated by its id, and gives the same run', async () => {
     const [here, there] = [await scene({ cron: null }), await scene({ cron: null }, other)]
+    const beside = await scene({ cron: null })
     for (const one of [here, there]) await one.call(startPipelineRun, one.path)
     const first = await here.worker().claim(0, 'a-claim-of-mine')
     expect(first.run).not.toBeNull()
@@ -728,6 +768,7 @@ describe('a claim', () => {
     await turn()
     expect((await here.worker().claim(0, 'another-claim')).run).toBeNull()
     expect((await there.worker().claim(0, 'a-claim-of-mine')).run).toMatchObject({ worker: 'worker-1' })
+    expect((await beside.worker().claim(0, 'a-claim-of-mine')).run).toBeNull()
     await here.finish(claimed(first))
     expect((await here.worker().claim(0, 'a-claim-of-mine')).run).toBeNull()
   })
