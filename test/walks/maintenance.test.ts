@@ -529,37 +529,34 @@ describe('nightly runs', () => {
     expect(await eventsOf(runs[0]!.execution_id)).toEqual([])
   })
 
-  test.runIf(inject('everyCase'))(
-    'after a downtime the newest time is made up for within six hours, and later it is only remembered',
-    async () => {
-      const { org, app, by } = await maintained()
-      const late = async (seconds: number) => {
-        const { next_run_at } = await by(showMaintenanceSettings, { org_id: org.id })
-        advanceTo(next_run_at, 3 * DAY + seconds)
-        await dispatchSlots(worker())
-        return new Date(Date.parse(next_run_at!) + 3 * DAY * 1000)
-      }
-      const newest = await late(MAINTENANCE_LATE_SECONDS - 60)
-      const [run, ...others] = (await by(listMaintenanceRuns, { alias: app.alias })).runs
-      expect(others).toEqual([])
-      await endAs(system, await claimNextRun(system), 'found_nothing')
-      const slots = async () =>
-        (
-          await system.db
-            .select()
-            .from(maintenanceSlots)
-            .where(eq(maintenanceSlots.appId, app.id))
-            .orderBy(maintenanceSlots.slotAt)
-        ).map(({ slotAt, executionId }) => [slotAt.toISOString(), executionId])
-      expect(await slots()).toEqual([[newest.toISOString(), run!.execution_id]])
-      const missed = await late(MAINTENANCE_LATE_SECONDS + 60)
-      expect(await slots()).toEqual([
-        [newest.toISOString(), run!.execution_id],
-        [missed.toISOString(), null],
-      ])
-      expect((await by(listMaintenanceRuns, { alias: app.alias })).runs).toHaveLength(1)
-    },
-  )
+  test('after a downtime the newest time is made up for within six hours, and later it is only remembered', async () => {
+    const { org, app, by } = await maintained()
+    const late = async (seconds: number) => {
+      const { next_run_at } = await by(showMaintenanceSettings, { org_id: org.id })
+      advanceTo(next_run_at, 3 * DAY + seconds)
+      await dispatchSlots(worker())
+      return new Date(Date.parse(next_run_at!) + 3 * DAY * 1000)
+    }
+    const newest = await late(MAINTENANCE_LATE_SECONDS - 60)
+    const [run, ...others] = (await by(listMaintenanceRuns, { alias: app.alias })).runs
+    expect(others).toEqual([])
+    await endAs(system, await claimNextRun(system), 'found_nothing')
+    const slots = async () =>
+      (
+        await system.db
+          .select()
+          .from(maintenanceSlots)
+          .where(eq(maintenanceSlots.appId, app.id))
+          .orderBy(maintenanceSlots.slotAt)
+      ).map(({ slotAt, executionId }) => [slotAt.toISOString(), executionId])
+    expect(await slots()).toEqual([[newest.toISOString(), run!.execution_id]])
+    const missed = await late(MAINTENANCE_LATE_SECONDS + 60)
+    expect(await slots()).toEqual([
+      [newest.toISOString(), run!.execution_id],
+      [missed.toISOString(), null],
+    ])
+    expect((await by(listMaintenanceRuns, { alias: app.alias })).runs).toHaveLength(1)
+  })
 
   test('a thousand apps of ten organizations are one pass, and one run each', async () => {
     const orgs = Array.from({ length: 10 }, () => makeId('org', system.clock.now().getTime()))
