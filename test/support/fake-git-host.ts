@@ -52,7 +52,8 @@ export type FakeGitHost = {
   /** Nothing was ever pushed. */
   empty(): void
   /** Everybody may read it from now on. */
-  publish(): void
+  /** `unsaid`: for everybody with an account, or the host does not say for whom. */
+  publish(how?: 'public' | 'unsaid'): void
   removeBranch(branch: string): void
   /** The next request whose path has this is done, and then not answered; or not even done. */
   failNext(
@@ -85,7 +86,9 @@ export async function startFakeGitHost(
   const requests: FakeRequest[] = []
   const asked: string[] = []
   const failures: [string, Parameters<FakeGitHost['failNext']>[1]][] = []
-  let [isArchived, isPublic, isEmpty] = [false, false, false]
+  let [isArchived, isEmpty] = [false, false]
+  let readers: 'private' | 'public' | 'unsaid' = 'private'
+  const isPrivate = () => (readers === 'unsaid' ? {} : { private: readers === 'private' })
   /** Of branches that are gone too: a request keeps its commit. */
   const heads = new Map<string, string>()
   const headOf = (branch: string) => refs.get(branch) ?? heads.get(branch)
@@ -161,7 +164,7 @@ export async function startFakeGitHost(
       if (rest === '')
         return [
           200,
-          { default_branch: 'main', archived: isArchived, size: isEmpty ? 0 : 1, private: !isPublic },
+          { default_branch: 'main', archived: isArchived, size: isEmpty ? 0 : 1, ...isPrivate() },
           scopes,
         ]
       const ref = /^\/git\/ref\/heads\/(.+)$/.exec(rest)?.[1]
@@ -245,7 +248,7 @@ export async function startFakeGitHost(
             default_branch: isEmpty ? null : 'main',
             archived: isArchived,
             empty_repo: isEmpty,
-            visibility: isPublic ? 'public' : 'private',
+            visibility: { private: 'private', public: 'public', unsaid: 'internal' }[readers],
             permissions: { project_access, group_access: null },
           },
         ]
@@ -323,7 +326,7 @@ export async function startFakeGitHost(
         const permissions = { admin: false, push: rights.level !== 0, pull: true }
         return [
           200,
-          { default_branch: 'main', archived: isArchived, empty: isEmpty, private: !isPublic, permissions },
+          { default_branch: 'main', archived: isArchived, empty: isEmpty, ...isPrivate(), permissions },
         ]
       }
       const branch = /^\/branches\/(.+)$/.exec(rest)?.[1]
@@ -439,7 +442,7 @@ export async function startFakeGitHost(
     closeRequest: (number) => void (requests[number - 1]!.state = 'closed'),
     archive: () => void (isArchived = true),
     empty: () => void (isEmpty = true),
-    publish: () => void (isPublic = true),
+    publish: (how = 'public') => void (readers = how),
     removeBranch(branch) {
       heads.set(branch, refs.get(branch)!)
       refs.delete(branch)

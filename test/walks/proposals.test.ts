@@ -6,6 +6,7 @@ import {
   appMembers,
   apps,
   auditLog,
+  deployments,
   events,
   findings,
   maintenanceChanges,
@@ -346,6 +347,36 @@ describe('a proposal', () => {
     },
   )
 
+  test('that a push has undone is open until another one restores it, deployed or not, and can be made anew', async () => {
+    const { id, fingerprint, execution_id } = await show((await make()).id)
+    await approve(id)
+    const now = async () => [(await show(id)).undone, (await findingOf(fingerprint))!.state]
+    const undo = () => pushAs(TREE, { replace: 'true' })
+    await undo()
+    expect(await now()).toEqual([true, 'open'])
+    // What never ran has resolved nothing; from then on it is measured anew.
+    await push({ ...TREE, 'src/sum.js': FIXED })
+    expect(await now()).toEqual([false, 'open'])
+    const isIt = eq(proposals.id, id)
+    const [restored] = await system.db.select().from(proposals).where(isIt)
+    expect(restored!.restoredAt).not.toBeNull()
+    const { id: by } = await undo()
+    await owner(deploy.finishDeployment, { alias, ...(await claim()), exit_code: 0 })
+    expect([(await show(id)).state, ...(await now())]).toEqual(['deployed', true, 'open'])
+
+    const stale = { state: 'stale', undoneBy: by } as const
+    await system.db.update(proposals).set(stale).where(isIt)
+    expect(await retry(id)).toMatchObject({ state: 'ready', undone_by: null })
+    expect((await owner(showMaintenanceRun, { alias, execution_id })).undone_by).toBeNull()
+    // And by another run, of another day.
+    await system.db
+      .update(proposals)
+      .set({ ...stale, day: '2026-01-01' })
+      .where(isIt)
+    expect((await make()).id).toBe(id)
+    expect(await show(id)).toMatchObject({ state: 'ready', undone_by: null })
+  })
+
   test.runIf(inject('everyCase'))(
     'that was approved ends open when its push was undone before it was deployed',
     async () => {
@@ -568,6 +599,11 @@ describe('who decides', () => {
     await read(agent, run, linesRead('src/sum.js', SUM.trimEnd()))
     const late = await propose(agent, run, { evidence: ['file:src/sum.js#L1-L2'], edits: [REPAIR] })
     expect(await show(late.proposal_id)).toMatchObject({ settings_changed_by: [{ name: admin!.name }] })
+    // What nobody may touch any more decides nothing about a run; what is opened again does.
+    await system.db.delete(maintenanceChanges)
+    const closed = await change({ protected_paths: ['infra'] }, as(admin))
+    expect(closed.you_decide_from).toBeNull()
+    expect((await change({ protected_paths: [] }, as(admin))).you_decide_from).not.toBeNull()
     // Of the app itself as well, and not of another one.
     const own = await makeMaintainedApp(org!)
     const next = await makeMaintainedApp(org!)
@@ -965,7 +1001,21 @@ test('retention keeps the revisions of a proposal that may be deployed', async (
   const { id } = await make()
   const { base_revision_id, new_revision_id } = await show(id)
   const limits = { ...storageOf(system), sourceStorageBytes: 1 }
-  for (let n = 0; n < 12; n++) await push({ ...TREE, 'n.txt': `${n}` })
+  const pushed: string[] = []
+  for (let n = 0; n < 12; n++) pushed.push((await push({ ...TREE, 'n.txt': `${n}` })).id)
+  // Of what was tried the last one may run still.
+  const at = system.clock.now()
+  const tried = { orgId: org!.id, appId, state: 'failed', code: 'BUILD_FAILED', requestedBy: 'x' } as const
+  const times = { requestedAt: at, startedAt: at, endedAt: at, releasedAt: at }
+  await system.db.insert(deployments).values(
+    [0, 1].map((n) => ({
+      ...tried,
+      ...times,
+      id: makeId('dep', n),
+      revisionId: pushed[n]!,
+      fence: n + 1,
+    })),
+  )
   await system.db.update(proposals).set({ state: 'failed' }).where(eq(proposals.id, id))
   const head = await headOf()
   // It is none of the newest, whose revisions stay whatever became of them.
@@ -978,7 +1028,8 @@ test('retention keeps the revisions of a proposal that may be deployed', async (
     (await system.db.select({ id: revisions.id }).from(revisions).where(eq(revisions.appId, appId))).map(
       (row) => row.id,
     )
-  expect(await kept()).toEqual(expect.arrayContaining([base_revision_id, new_revision_id]))
+  expect(await kept()).toEqual(expect.arrayContaining([base_revision_id, new_revision_id, pushed[1]]))
+  expect(await kept()).not.toContain(pushed[0])
   expect((await system.db.select().from(findings).where(eq(findings.appId, appId))).length).toBe(1)
   await system.db.delete(proposals).where(eq(proposals.id, id))
   await sweepRevisions(limits)
@@ -1072,6 +1123,10 @@ describe('whether a deployed fix worked', () => {
     expect(result.findings.find((one) => one.fingerprint === fingerprint)!.fix).toMatchObject({
       came_back_at: expect.any(String) as string,
     })
+    // Of one that runs no longer it says nothing.
+    await system.db.update(proposals).set({ state: 'failed' }).where(eq(proposals.id, id))
+    const { result: later } = await priorFindings(agent as never, { ...run, baseRevisionId: null }, {})
+    expect(later.findings.find((one) => one.fingerprint === fingerprint)!.fix).toBeNull()
     await endAs(system, run, 'found_nothing')
   })
 

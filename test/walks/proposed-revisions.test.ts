@@ -1,17 +1,29 @@
 /** What an agent has proposed and nobody has approved is deployed by nobody, whoever asks and by whichever way. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { eq } from '../../db/drizzle.ts'
+import { appBlobs } from '../../db/schema.ts'
 import type { Call } from '../../src/client/http-client.ts'
 import { run } from '../../src/cli/run.ts'
+import { createAppToken } from '../../src/contracts/app-tokens.ts'
 import { setAppMember } from '../../src/contracts/apps.ts'
-import { createDeployment, listDeployments } from '../../src/contracts/deployments.ts'
+import {
+  claimDeployment,
+  createDeployment,
+  finishDeployment,
+  listDeployments,
+} from '../../src/contracts/deployments.ts'
+import { SOURCE_RETENTION } from '../../src/contracts/limits.ts'
 import { approveProposal, denyProposal, showProposal, retryProposal } from '../../src/contracts/proposals.ts'
 import {
+  diffRevisions,
   downloadRevision,
   findMissingFiles,
   listRevisions,
   pushRevision,
   showRevision,
+  uploadFiles,
 } from '../../src/contracts/revisions.ts'
+import { sweepRevisions } from '../../src/cores/revisions/index.ts'
 import { startListeningSystem, type ListeningSystem } from '../support/assistant.ts'
 import { fakeEnvironment } from '../support/fake-environment.ts'
 import { makeMaintainedApp, turnOn } from '../support/maintenance.ts'
@@ -76,7 +88,7 @@ const svc = async (token: string, line: string) => {
 }
 
 test('what was pushed is downloaded as it is, and only files that are missing are asked for', async () => {
-  const { alias } = await makeMaintainedApp(org!)
+  const { alias, id: appId } = await makeMaintainedApp(org!)
   const { id: revision_id } = await push(alias, { 'total.js': OLD })
   expect(treeIn((await owner(downloadRevision, { alias, revision_id })).body)).toEqual({ 'total.js': OLD })
   const files = { alias, sha256: [sha256(OLD), sha256(NEW)] }
@@ -86,6 +98,37 @@ test('what was pushed is downloaded as it is, and only files that are missing ar
     code: 'NOT_FOUND',
   })
   await expect(asElsewhere(findMissingFiles, files)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  // What retention takes soon is asked for as well, and kept for another day once it is sent again.
+  const soon = new Date(system.clock.now().getTime() - (SOURCE_RETENTION.unnamedHours / 2) * 3_600_000)
+  await system.db.update(appBlobs).set({ unnamedSince: soon }).where(eq(appBlobs.appId, appId))
+  expect((await owner(findMissingFiles, files)).missing).toEqual([sha256(OLD), sha256(NEW)])
+  await push(alias, { 'total.js': OLD })
+  expect((await owner(findMissingFiles, files)).missing).toEqual([sha256(NEW)])
+
+  // A runner gets what it has claimed, for as long as it runs.
+  const { token } = await owner(createAppToken, { alias, name: 'runner', scope: 'apps:run' })
+  const runner = system.as({ token })
+  const { id: deployment_id } = await owner(createDeployment, { alias, revision_id })
+  const download = () => refused(runner(downloadRevision, { alias, revision_id }))
+  expect(await download()).toMatch(/^NOT_FOUND/)
+  const { fence } = await runner(claimDeployment, { alias, runner: 'r' })
+  expect(await download()).toBe('deployed')
+  await runner(finishDeployment, { alias, deployment_id, fence: fence!, exit_code: 0 })
+  expect(await download()).toMatch(/^NOT_FOUND/)
+
+  // No file is taken by a name that is not its own, and what one app has no longer another one may have.
+  const misnamed = archiveOf({ [sha256(NEW)]: OLD })
+  expect(await refused(owner(uploadFiles, { alias, body: misnamed }))).toMatch(/^INVALID_REQUEST/)
+  const { alias: beside } = await makeMaintainedApp(org!)
+  const same = await push(beside, { 'total.js': OLD })
+  await system.db
+    .update(appBlobs)
+    .set({ unnamedSince: new Date(0) })
+    .where(eq(appBlobs.appId, appId))
+  await sweepRevisions(agent)
+  expect((await owner(findMissingFiles, files)).missing).toEqual([sha256(OLD), sha256(NEW)])
+  const kept = await owner(downloadRevision, { alias: beside, revision_id: same.id })
+  expect(treeIn(kept.body)).toEqual({ 'total.js': OLD })
 })
 
 test('neither before it is decided nor after it was denied, by the API, a token, the client or the console', async () => {
@@ -142,7 +185,13 @@ test('once it is approved, or somebody has pushed the same, it is a revision as 
 
 test('what a proposal was before it was applied anew stays so', async () => {
   const { alias, revision, asked } = await propose()
-  await push(alias, { 'total.js': OLD, 'new.txt': 'x' })
+  const base = (await owner(listRevisions, { alias })).head_id
+  const pushed = await push(alias, { 'total.js': OLD, 'new.txt': 'x' })
+  // Compared with what was pushed before it, whatever was proposed in between; and nothing is made from a proposal.
+  expect((await owner(diffRevisions, { alias, revision_id: pushed.id })).base).toBe(base)
+  const body = archiveOf({ 'total.js': OLD })
+  const from = owner(pushRevision, { alias, body, base_revision: revision, replace: 'true' })
+  expect(await refused(from)).toMatch(/^INVALID_REQUEST/)
   const again = await as(admin)(retryProposal, asked)
   expect(again.new_revision_id).not.toBe(revision)
   for (const revision_id of [revision, again.new_revision_id]) {

@@ -258,8 +258,10 @@ describe.each(['github', 'gitlab', 'gitea'] as const)('a remote at %s', (kind) =
     await later()
     await work()
     expect(await show(id)).toMatchObject({ state: 'deploying', pull_request: { state: 'merged' } })
-    await push({ ...TREE, 'src/other.js': 'export const other = 2\n' })
+    const { id: revision_id } = await push({ ...TREE, 'src/other.js': 'export const other = 2\n' })
     expect((await show(id)).state).toBe('deploying')
+    // One that no runner has taken is no reason to wait for another.
+    await owner(deploy.createDeployment, { alias, revision_id })
     const landed = await push({ ...TREE, 'src/sum.js': `// more\n${REPAIRED}` })
     expect(await show(id)).toMatchObject({
       state: 'deployed',
@@ -448,6 +450,11 @@ describe.each(['github', 'gitlab', 'gitea'] as const)('a remote at %s', (kind) =
       'INVALID_REQUEST',
       'url: there is no such repository, or the token may not see it',
     ])
+    // Of what others may read, and of what the host does not say.
+    for (const how of ['unsaid', 'public'] as const) {
+      host.publish(how)
+      expect(await set(kind)).toMatchObject({ is_public: true })
+    }
     host.empty()
     expect(await refusal(set(kind))).toEqual(['INVALID_REQUEST', 'url: the repository is empty'])
     host.archive()
@@ -611,12 +618,27 @@ describe('a remote', () => {
     expect((await owner(showAppRemote, { alias })).remote?.trouble).toBe('REMOTE_REFUSED')
     expect((await show(id)).pull_request).toMatchObject({ state: 'opening', code: 'REMOTE_REFUSED' })
     expect(await work()).toBe(0)
+    // Of another app it is no trouble.
+    const beside = await makeMaintainedApp(org!)
+    const same = { host: 'github', url: host.url, token: host.makeToken({}) } as const
+    expect((await as(admin)(setAppRemote, { alias: beside.alias, ...same })).trouble).toBeNull()
+    expect(await work()).toBe(0)
     await set()
     expect(await work()).toBe(1)
     expect((await show(id)).pull_request).toMatchObject({ state: 'open', code: null })
+    // One that is open is not given up, however long ago it was asked for.
+    await system.db.update(pullRequests).set({ requestedAt: new Date(0) })
+    host.failNext('', 500)
+    await later()
+    expect(await work()).toBe(1)
+    expect((await show(id)).pull_request).toMatchObject({ state: 'open', code: 'REMOTE_UNREACHABLE' })
     await start('forgejo')
     await set('forgejo')
     expect(await show(id)).toMatchObject({ state: 'failed', pull_request: { code: 'REMOTE_REMOVED' } })
+    // Without a remote it is deployed, and in the head from then on.
+    await as(admin)(removeAppRemote, { alias })
+    const retried = await retry(id)
+    expect((await show(id)).pull_request).toMatchObject({ landed_by: retried.new_revision_id })
   })
 
   test.runIf(inject('everyCase'))(
@@ -656,12 +678,15 @@ describe('a remote', () => {
     },
   )
 
-  test.runIf(inject('everyCase'))('whose merge nothing was pushed after is waited for', async () => {
+  test('whose merge nothing was pushed after is waited for, until somebody denies it', async () => {
     const id = await merged()
     await aged(8)
     await later()
     await work()
     expect((await show(id)).state).toBe('deploying')
+    expect(await as(admin)(denyProposal, await asked(id))).toMatchObject({ state: 'denied' })
+    await later()
+    expect(await work()).toBe(0)
   })
 
   test.runIf(inject('everyCase'))(
