@@ -8,6 +8,8 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { eq } from '../../db/drizzle.ts'
+import { emailSuppressions, integrations } from '../../db/schema.ts'
 import { createChannelAdapters, type ChannelAdapters } from '../../src/boot/channel-adapters.ts'
 import { createApp, setAppMember } from '../../src/contracts/apps.ts'
 import { listDeliveries } from '../../src/contracts/deliveries.ts'
@@ -17,18 +19,36 @@ import {
   completeChatInstall,
   completeChatLink,
   configureForum,
+  connectEmail,
   connectForum,
   connectWebhook,
   listIntegrations,
+  pauseIntegration,
+  resumeIntegration,
+  sendAddressVerification,
+  showAddressVerification,
   showChatLink,
+  testIntegration,
+  updateIntegration,
+  verifyAddress,
 } from '../../src/contracts/integrations.ts'
-import { createSubscription, listMySubscriptions, setFollow } from '../../src/contracts/subscriptions.ts'
-import { createTicket, replyToTicket } from '../../src/contracts/tickets.ts'
+import { MAILS_PER_ADDRESS } from '../../src/contracts/limits.ts'
+import { removeMember } from '../../src/contracts/members.ts'
+import {
+  createSubscription,
+  listMySubscriptions,
+  listSubscriptions,
+  setFollow,
+  updateSubscription,
+} from '../../src/contracts/subscriptions.ts'
+import { changeTicketStatus, createTicket, replyToTicket } from '../../src/contracts/tickets.ts'
 import { nameInMail } from '../../src/cores/mail-text.ts'
+import { emailDigest } from '../../src/cores/notifications/integrations/integration-secret.ts'
 import { drainNotifications } from '../../src/worker/notifications.ts'
 import { newDatabase, type TestDatabase } from '../support/database.ts'
 import { startFakeChat, type FakeChat } from '../support/fake-chat.ts'
 import { startFakeForum, type FakeForum } from '../support/fake-forum.ts'
+import { linkIn } from '../support/links.ts'
 import { startMailServer, type MailServer } from '../support/mail-server.ts'
 import { makeMember, makeOrganization, type Org, type Person } from '../support/make.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
@@ -90,7 +110,7 @@ beforeAll(async () => {
       CHAT_CLIENT_SECRET: chat.clientSecret,
       NOTIFY_ALLOW_NETS: '127.0.0.1',
     },
-    { connection: database },
+    { connection: database, withMail: true },
   )
   channelAdapters = await createChannelAdapters(system.system.config)
   ;[org, elsewhere] = [await makeOrganization(system), await makeOrganization(system)]
@@ -334,6 +354,151 @@ describe('things go wrong', () => {
     expect((await maintainer.call(showChatLink, {})).link).toMatchObject({ active: false })
     const { integrations } = await admin.call(listIntegrations, {})
     expect(integrations.find(({ kind }) => kind === 'chat')?.state).toBe('active')
+  })
+})
+
+describe('an email address', () => {
+  let reader: Person
+  let id: string
+  let subscription_id: string
+  const tokensTo = (email: string) =>
+    system.mails.filter(({ to }) => to === email).map(({ text: said }) => linkIn(said).split('/').at(-1)!)
+  const newestTo = (email: string) => tokensTo(email).at(-1)!
+  const mailsTo = (email: string) => mail.arrived.filter(({ to }) => to.includes(email))
+  const stateOf = async (by: Person, integrationId = id) =>
+    (await by.call(listIntegrations, {})).integrations.find((one) => one.id === integrationId)?.state
+  const subscribed = async () =>
+    (await admin.call(listSubscriptions, { integration_id: id })).subscriptions.find(
+      (one) => one.id === subscription_id,
+    )
+  const unsubscribe = async (email: string) => {
+    const link = /Unsubscribe: (\S+)/.exec(mailsTo(email).at(-1)!.mail.text ?? '')![1]!
+    await system.fetch(link, {
+      method: 'POST',
+      body: new URLSearchParams({ 'List-Unsubscribe': 'One-Click' }),
+    })
+  }
+  const change = (to: { address?: string; enabled?: boolean }) =>
+    admin.call(updateIntegration, { integration_id: id, ...to })
+  const isLinkGood = async (token: string) => {
+    const { organization } = await admin.call(showAddressVerification, { token })
+    const [verified] = await Promise.allSettled([admin.call(verifyAddress, { token })])
+    expect(verified.status).toBe(organization === null ? 'rejected' : 'fulfilled')
+    return organization !== null
+  }
+  const conflict = { code: 'CONFLICT' }
+
+  beforeAll(async () => {
+    reader = await makeMember(system, org, 'developer')
+  })
+
+  test('is confirmed by the newest link that was mailed to it, and counts its links for one organization', async () => {
+    const address = reader.email
+    for (let n = 0; n < MAILS_PER_ADDRESS.count; n++) ({ id } = await admin.call(connectEmail, { address }))
+    await expect(admin.call(connectEmail, { address })).rejects.toMatchObject({ code: 'RATE_LIMITED' })
+    const newest = newestTo(address)
+    const theirs = await elsewhere.owner.call(connectEmail, { address })
+    expect(await isLinkGood(tokensTo(address)[0]!)).toBe(false)
+    const isIt = eq(integrations.id, id)
+    const [row] = await system.db.select().from(integrations).where(isIt)
+    await system.db.update(integrations).set({ verificationExpiresAt: system.clock.now() }).where(isIt)
+    expect(await isLinkGood(newest)).toBe(false)
+    const { verificationExpiresAt } = row!
+    await system.db.update(integrations).set({ verificationExpiresAt }).where(isIt)
+    // What the mail server once said of this mailbox is over with that.
+    const digest = emailDigest(system.system.gateway!.dataKeys, address)
+    const bounced = { emailDigest: digest, reason: 'bounce' as const, createdAt: system.clock.now() }
+    await system.db.insert(emailSuppressions).values(bounced)
+    await change({ enabled: false })
+    expect(await isLinkGood(newest)).toBe(true)
+    expect(await stateOf(admin)).toBe('off')
+    expect((await change({ enabled: true })).state).toBe('active')
+    expect(await stateOf(elsewhere.owner, theirs.id)).toBe('unverified')
+    await expect(admin.call(connectEmail, { address })).rejects.toMatchObject(conflict)
+    await expect(admin.call(sendAddressVerification, { integration_id: id })).rejects.toMatchObject(conflict)
+    for (const [by, integration_id] of [
+      [admin, id],
+      [elsewhere.owner, theirs.id],
+    ] as const) {
+      const made = await by.call(createSubscription, { integration_id, pattern: 'support.ticket.*' })
+      if (by === admin) subscription_id = made.id
+    }
+  })
+
+  test('gets what it is subscribed to, by the id of the ticket, and not what its reader did', async () => {
+    const ticket = await reader.call(createTicket, { alias: 'shop', title: TITLE, body: CANARY })
+    await elsewhere.owner.call(createTicket, { alias: 'shop', title: TITLE, body: CANARY })
+    for (const [by, status] of [
+      [reader, 'done'],
+      [maintainer, 'open'],
+    ] as const)
+      await by.call(changeTicketStatus, { alias: 'shop', ticket_id: ticket.id, status })
+    // Each waits for the one before, which is about the same ticket.
+    for (let n = 0; n < 3; n++) await deliver()
+    const got = mailsTo(reader.email)
+    expect(got.map(({ mail: { subject } }) => subject)).toEqual([
+      `[${nameInMail(org.name)}] shop: a ticket was filed: ${ticket.id}`,
+      expect.stringContaining(ticket.id),
+    ])
+    const { deliveries } = await admin.call(listDeliveries, { integration_id: id })
+    expect(deliveries.map(({ type, reason }) => `${type}: ${reason}`).toSorted()).toEqual([
+      'support.ticket.created: null',
+      'support.ticket.status_changed: null',
+      'support.ticket.status_changed: own_action',
+    ])
+    expect((await elsewhere.owner.call(listDeliveries, { channel: 'email' })).deliveries).toMatchObject([
+      { reason: 'address_unverified' },
+    ])
+  })
+
+  test('that is changed proves itself anew, and links to the one before end nothing', async () => {
+    const next = `next-${reader.email}`
+    await admin.call(pauseIntegration, { integration_id: id })
+    await expect(change({ address: next })).rejects.toMatchObject(conflict)
+    await admin.call(resumeIntegration, { integration_id: id })
+    expect((await change({ address: next })).state).toBe('unverified')
+    // Turning it on does not go round it.
+    expect((await change({ enabled: true })).state).toBe('unverified')
+    await unsubscribe(reader.email)
+    expect(await isLinkGood(newestTo(next))).toBe(true)
+    expect(await subscribed()).toMatchObject({ enabled: true })
+    await reporter.call(createTicket, { alias: 'shop', title: TITLE, body: CANARY })
+    await deliver()
+    // What its reader ends is ended for good, also where an admin had paused it.
+    const update = (enabled: boolean) => admin.call(updateSubscription, { subscription_id, enabled })
+    await update(false)
+    await unsubscribe(next)
+    expect(await update(false)).toMatchObject({ enabled: false, disabled_reason: 'unsubscribed' })
+    await expect(update(true)).rejects.toMatchObject(conflict)
+    // Every mail has a link that ends what it came by: none is left for a test.
+    await expect(admin.call(testIntegration, { integration_id: id })).rejects.toMatchObject(conflict)
+  })
+
+  test('of somebody who left is to be confirmed anew, on or off, and no link from before does that', async () => {
+    const left = await Promise.all(
+      (['active', 'off', 'turned on', 'unverified'] as const).map(async (was) => {
+        const who = await makeMember(system, org, 'developer')
+        const { id: integration_id } = await admin.call(connectEmail, { address: who.email })
+        const link = newestTo(who.email)
+        const turn = (enabled: boolean) => admin.call(updateIntegration, { integration_id, enabled })
+        if (was !== 'unverified') expect(await isLinkGood(link)).toBe(true)
+        if (was === 'off' || was === 'turned on') await turn(false)
+        system.clock.advance(1)
+        await admin.call(removeMember, { org_id: org.id, user_id: who.userId })
+        // By the membership itself, also before a worker comes.
+        expect(await isLinkGood(link)).toBe(false)
+        if (was === 'turned on') expect((await turn(true)).state).toBe('unverified')
+        return { was, who, integration_id, link, turn }
+      }),
+    )
+    await deliver()
+    for (const { was, who, integration_id, link, turn } of left) {
+      expect([was, await stateOf(admin, integration_id)]).toEqual([was, 'off'])
+      // Nor once they are back.
+      await makeMember(system, org, 'developer', who)
+      expect([was, (await turn(true)).state]).toEqual([was, 'unverified'])
+      expect(await isLinkGood(link)).toBe(false)
+    }
   })
 })
 

@@ -209,6 +209,28 @@ test('a notice that fails itself says nothing more', async () => {
   expect(await noticesOf(org)).toMatchObject([{ type: 'org.delivery.gave_up', state: 'failed' }])
 })
 
+test('nor does one that an integration stopped', async () => {
+  for (const one of [org, elsewhere]) {
+    await subscribed(one)
+    await harness.record(one, { type: 'deploy.failed' })
+  }
+  harness.answer(({ by }) => {
+    const reason = by === 'webhook' ? 'endpoint_gone' : 'refused'
+    return { kind: 'refused', reason, retry: false }
+  })
+  await harness.drain()
+  await hourLater()
+  for (const one of [org, elsewhere]) {
+    const about = await harness.deliveriesOf(one)
+    expect(about.map(({ type, state, reason }) => [type, state, reason])).toContainEqual([
+      'org.integration.stopped',
+      'failed',
+      'refused',
+    ])
+    expect(await noticesOf(one)).toEqual([])
+  }
+})
+
 test('what a worker left behind when it died is told too', async () => {
   await subscribed(org)
   await harness.record(org, { type: 'deploy.failed' })
@@ -345,6 +367,35 @@ test('the mailbox that rejected a mail is suppressed, and not the one that its r
   const digests = (await harness.db.select().from(emailSuppressions)).map((row) => row.emailDigest)
   const isSuppressed = (address: string) => digests.includes(emailDigest(harness.deps.dataKeys, address))
   expect([email, moved].map(isSuppressed)).toEqual([true, false])
+})
+
+test('a mailbox that is gone has confirmed nothing any more, whoever has the address next', async () => {
+  const at = harness.clock.now()
+  const proven = { verifiedAt: at, verificationHash: 'of the newest link', verificationExpiresAt: at }
+  const [mine, theirs] = await Promise.all(
+    [org, elsewhere].map(async (one) => {
+      const { integrationId } = await harness.integration(one, 'email', { url: `mailto:desk@${one.id}.test` })
+      await harness.db.update(integrations).set(proven).where(eq(integrations.id, integrationId))
+      await harness.subscription(one, integrationId, 'deploy.failed')
+      await harness.record(one, { type: 'deploy.failed' })
+      return integrationId
+    }),
+  )
+  harness.answer(({ to }) =>
+    to.includes(org.id)
+      ? { kind: 'refused', reason: 'address_suppressed', retry: false }
+      : { kind: 'sent', httpStatus: 200 },
+  )
+  await harness.drain()
+  const rowOf = async (id: string) =>
+    (await harness.db.select().from(integrations).where(eq(integrations.id, id)))[0]
+  expect(await rowOf(mine!)).toMatchObject({
+    state: 'unverified',
+    verifiedAt: null,
+    verificationHash: null,
+    verificationExpiresAt: null,
+  })
+  expect(await rowOf(theirs!)).toMatchObject({ state: 'active', ...proven })
 })
 
 const recordOne = () => harness.record(org, { type: 'deploy.failed' })
