@@ -256,10 +256,20 @@ describe('lanes', () => {
     const { answerMs } = await targetOf(org, integrationId)
     expect(answerMs).toBeGreaterThanOrEqual(3_000)
     expect(answerMs).toBeLessThan(3_500)
+    // So is all else that was learned of it.
+    const heldUntil = new Date(harness.clock.now().getTime() + 3_600_000)
+    const trouble = { heldUntil, probeAt: heldUntil, unanswered: 3, keepsSockets: false }
+    await harness.db.update(messageTargets).set(trouble).where(eq(messageTargets.target, integrationId))
     await withTransaction(harness.db, (tx) =>
       resetTarget(tx, harness.clock.now, { orgId: org.id, target: integrationId }),
     )
-    expect((await targetOf(org, integrationId)).answerMs).toBeNull()
+    expect(await targetOf(org, integrationId)).toMatchObject({
+      answerMs: null,
+      heldUntil: null,
+      probeAt: null,
+      unanswered: 0,
+      keepsSockets: true,
+    })
   })
 
   test('mails to a server that hangs take a quarter of the slots, whosever they are, and hide no webhook', async () => {
@@ -563,8 +573,8 @@ test('more than a request can release is released by the worker, the oldest firs
 })
 
 test('what is given back in the moment of a release waits for no hold that is over', async () => {
-  const [paused, still, theirs] = [await hook(org), await hook(org), await hook(other)]
-  const [held, stillHeld] = [paused, still].map(
+  const [paused, busy, still, theirs] = [await hook(org), await hook(org), await hook(org), await hook(other)]
+  const [held, heldShortly, stillHeld] = [paused, busy, still].map(
     ({ integrationId }) => ({ orgId: org.id, id: integrationId, kind: 'webhook' }) as const,
   )
   await record(org, 1)
@@ -572,22 +582,28 @@ test('what is given back in the moment of a release waits for no hold that is ov
   await fanOut()
   const sender = worker()
   await sender.claim()
-  for (const one of [held!, stillHeld!])
+  for (const one of [held!, heldShortly!, stillHeld!])
     await withTransaction(harness.db, (tx) => holdTarget(tx, harness.clock.now, one))
   // The release has looked for what waits, and found the claimed one not to be among it.
   await runOnce(sender)
   await database.sql.query(`update message_targets set held_until = null where target = '${held!.id}'`)
+  // Since then its receiver has asked for a moment.
+  const moment = new Date(harness.clock.now().getTime() + 1_000).toISOString()
+  await database.sql.query(
+    `update message_targets set held_until = '${moment}' where target = '${heldShortly!.id}'`,
+  )
   harness.clock.advance(60)
   await harness.drain()
-  expect([paused, still, theirs].map(({ url }) => sentTo(url))).toEqual([0, 0, 1])
+  const sent = () => [paused, busy, still, theirs].map(({ url }) => sentTo(url))
+  expect(sent()).toEqual([0, 0, 0, 1])
   await releaseStrandedMessages(harness.deps)
   harness.clock.advance(1)
   await harness.drain()
-  expect([paused, still, theirs].map(({ url }) => sentTo(url))).toEqual([1, 0, 1])
+  expect(sent()).toEqual([1, 1, 0, 1])
   await withTransaction(harness.db, (tx) => releaseTarget(tx, harness.clock.now, stillHeld!))
   harness.clock.advance(1)
   await harness.drain()
-  expect([paused, still, theirs].map(({ url }) => sentTo(url))).toEqual([1, 1, 1])
+  expect(sent()).toEqual([1, 1, 1, 1])
 })
 
 test('a receiver that only asks to slow down is not failing; one that refuses is', async () => {
@@ -603,6 +619,11 @@ test('a receiver that only asks to slow down is not failing; one that refuses is
   await harness.drain()
   expect([sentTo(url), await failingSince()]).toEqual([1, null])
   expect(await targetOf(org, integrationId)).toMatchObject({ unanswered: 0 })
+  // Nor is one that only does not know whoever acted.
+  harness.answer(() => ({ kind: 'refused', reason: 'no_forum_account', retry: false, httpStatus: 403 }))
+  await record(org, 1)
+  await harness.drain()
+  expect([sentTo(url), await failingSince()]).toEqual([2, null])
   harness.answer(() => ({ kind: 'refused', reason: 'server_error', retry: true, httpStatus: 500 }))
   await record(org, 1)
   await harness.drain()
@@ -839,6 +860,10 @@ describe('fan-out', () => {
       harness.received(fine.url).map(({ type, subject: of }) => `${of} ${type.split('.').at(-1)}`)
     expect(subjects().toSorted()).toEqual(['checks/chk_0 recovered', 'checks/chk_2 recovered'])
     expect(harness.warnings.map(({ event }) => event)).toEqual(['an event cannot be fanned out'])
+    // It is tried a minute later, and each time a minute after that.
+    harness.clock.advance(61)
+    for (let round = 0; round < 2; round++) await harness.drain()
+    expect(harness.warnings).toHaveLength(2)
     await database.sql.query(`delete from messages where digest_key = 'sub:${daily}';
       delete from digest_keys where digest_key = 'sub:${daily}'`)
     harness.clock.advance(61)

@@ -143,6 +143,10 @@ test('is found by type, state, reason, channel, integration, app, event and time
   expect(await found({ event_id: sent.eventId })).toEqual([sent.id])
   expect(await found({ from: between })).toEqual([lost.id])
   expect(await found({ to: between })).toEqual([sent.id])
+  // What was for nobody can be missed by nobody.
+  const nobody = { channel: null, subscriptionId: null, integrationId: null, messageId: null }
+  await delivered({ ...nobody, state: 'dropped', reason: 'expired' }, [])
+  expect(await found({ missed: 'true' })).toEqual([lost.id])
 })
 
 test('is found, counted and sent again by its time, and not by that of its id, where clocks differ', async () => {
@@ -174,6 +178,10 @@ test('is summed up: per day, the last day, and what waits longest', async () => 
   await failed({ reason: 'outcome_unknown' })
   await delivered({ state: 'dropped', reason: 'subscription_off' })
   await delivered({ ...nobody, state: 'dropped', reason: 'matched_nobody' })
+  // What somebody has paused waits on purpose.
+  const [createdAt, nextAt] = [system.clock.now(), new Date('9999-01-01T00:00:00Z')]
+  const held = { orgId: org.id, id: unique('msg'), target: integrationId, channel: 'webhook' } as const
+  await system.db.insert(messages).values({ ...held, state: 'pending', nextAt, createdAt })
   const waiting = await delivered({ state: 'waiting', settledAt: null }, [])
   await system.db.update(messages).set({ state: 'pending' }).where(eq(messages.id, waiting.messageId))
   const { days, last_24_hours, oldest_waiting_at } = await admin.call(summarizeDeliveries, {})
@@ -190,6 +198,9 @@ test('is summed up: per day, the last day, and what waits longest', async () => 
   })
   const [row] = await system.db.select().from(messages).where(eq(messages.id, waiting.messageId))
   expect(oldest_waiting_at).toBe(row!.createdAt.toISOString())
+  // Nor is an attempt planned that would be the first.
+  const { health } = await admin.call(summarizeDeliveries, { health: 'true' })
+  expect(health!.integrations).toMatchObject([{ id: integrationId, next_attempt_at: null }])
 })
 
 test('the counts are those of the rows, whatever has changed, before and after they are folded', async () => {
@@ -402,6 +413,14 @@ describe('sending again', () => {
     await delivered()
     await delivered({ state: 'dropped', reason: 'subscription_off' })
     const gone = await delivered({ state: 'dropped', reason: 'endpoint_gone' })
+    // A person's own mailbox is theirs to mend, and nobody fills it for them afterwards.
+    const personal = {
+      integrationId: null,
+      subscriptionId: null,
+      userId: admin.userId,
+      channel: 'email' as const,
+    }
+    await delivered({ ...personal, state: 'dropped', reason: 'address_suppressed' })
     const other = await connected('Other')
     expect(await admin.call(replayFailedDeliveries, { from, integration_id: other })).toEqual({
       replayed: 0,
@@ -417,5 +436,12 @@ describe('sending again', () => {
     expect(await admin.call(replayFailedDeliveries, { from, include_unconfirmed: true })).toMatchObject({
       replayed: 0,
     })
+    // One by one it may be sent again, and that may fail as well.
+    const { id: twice } = await replay(lost.id)
+    await system.db
+      .update(deliveries)
+      .set({ state: 'failed', reason: 'gave_up' })
+      .where(eq(deliveries.id, twice))
+    expect(await admin.call(replayFailedDeliveries, { from })).toEqual({ replayed: 1, more: false })
   })
 })

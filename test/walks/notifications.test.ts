@@ -8,6 +8,7 @@ import {
   notifications,
   integrations,
   memberships,
+  messages,
   outbox,
   follows,
   subscriptions,
@@ -549,14 +550,23 @@ describe('people', () => {
     const person = await follower()
     await deploy(person.appId)
     await harness.drain()
-    await harness.integration(org, 'chat', { botToken: 'xoxb-1', teamId: 'T1' })
+    const { integrationId } = await harness.integration(org, 'chat', { botToken: 'xoxb-1', teamId: 'T1' })
     await deploy(person.appId)
     harness.clock.advance(1)
     await harness.drain()
     expect((await reasons()).toSorted()).toEqual(['no_chat_account', 'no_chat_workspace'])
+    // One that was turned off is none, whoever has an account there.
+    const off = { state: 'off' } as const
+    await harness.db.update(integrations).set(off).where(eq(integrations.id, integrationId))
+    await link(person.userId)
+    await deploy(person.appId)
+    harness.clock.advance(1)
+    await harness.drain()
+    expect((await reasons()).filter((reason) => reason === 'no_chat_workspace')).toHaveLength(2)
+    expect(harness.sent).toEqual([])
     expect(
       await harness.db.select().from(notifications).where(eq(notifications.userId, person.userId)),
-    ).toHaveLength(2)
+    ).toHaveLength(3)
   })
 
   test('whoever is nobody to the app any more gets nothing that was on its way, nor an inbox row', async () => {
@@ -696,7 +706,13 @@ describe('defaults', () => {
     await startSupportSession()
     await harness.drain()
     expect(harness.sent.map(({ to }) => to).toSorted()).toEqual([org.owner.email, admin.email].toSorted())
-    await harness.db.update(memberships).set({ role: 'viewer' }).where(eq(memberships.userId, admin.userId))
+    // One rank too low is as good as none: what was on its way is theirs no more.
+    await startSupportSession()
+    while (await shipAndFanOut(harness.deps));
+    const lowered = { role: 'developer' } as const
+    await harness.db.update(memberships).set(lowered).where(eq(memberships.userId, admin.userId))
+    await harness.drain()
+    expect(harness.sent.slice(2).map(({ to }) => to)).toEqual([org.owner.email])
     await harness.db
       .update(memberships)
       .set({ role: 'admin' })
@@ -705,12 +721,12 @@ describe('defaults', () => {
     await harness.drain()
     expect(
       harness.sent
-        .slice(2)
+        .slice(3)
         .map(({ to }) => to)
         .toSorted(),
     ).toEqual([org.owner.email, developer.email].toSorted())
     const added = await harness.db.select().from(notifications).where(eq(notifications.userId, admin.userId))
-    expect(added).toHaveLength(1)
+    expect(added).toHaveLength(2)
   })
 })
 
@@ -758,6 +774,14 @@ test('loops that stop give back at once what they had claimed and not started', 
     await harness.record(one, { type: 'deploy.failed' })
   }
   while (await shipAndFanOut(harness.deps));
+  // Another worker has one of its own.
+  const leaseUntil = new Date('2999-01-01T00:00:00Z')
+  const elsewhere = await harness.organization()
+  const target = (await harness.integration(elsewhere, 'webhook')).integrationId
+  const claimed = { state: 'claimed', worker: 'another', leaseUntil } as const
+  const theirs = { orgId: elsewhere.id, id: 'msg_theirs', target, channel: 'webhook', ...claimed } as const
+  const at = harness.clock.now()
+  await harness.db.insert(messages).values({ ...theirs, nextAt: at, createdAt: at })
   // Claimed, and not checked yet: it is asked who may have it.
   const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const { directory } = harness.deps
@@ -777,6 +801,8 @@ test('loops that stop give back at once what they had claimed and not started', 
     ['pending', null, null],
     ['pending', null, null],
   ])
+  expect(await harness.messagesOf(elsewhere)).toMatchObject([claimed])
+  await harness.db.delete(messages).where(eq(messages.orgId, elsewhere.id))
   await harness.drain()
   expect((await harness.messagesOf(org)).map(({ state }) => state)).toEqual(['sent'])
 })

@@ -32,6 +32,7 @@ import {
 import { RECOVERY } from '../../src/contracts/limits.ts'
 import { createSubscription } from '../../src/contracts/subscriptions.ts'
 import { queueRecoveries, sweepDeliveries } from '../../src/cores/notifications/index.ts'
+import { openIntegrationSecret } from '../../src/cores/notifications/integrations/integration-secret.ts'
 import { TOOLS } from '../../mcp/tools.ts'
 import { insertDelivery, type DeliveryRow } from '../support/deliveries.ts'
 import { fakeChecks } from '../support/fake-integrations.ts'
@@ -213,9 +214,10 @@ describe('recover since', () => {
     expect(await replayed()).not.toContain(old.id)
     expect(await shown()).toMatchObject([{ id: started.id, state: 'done', queued: missed.length }])
     // Asked again, what was queued is not queued a second time.
-    await recover({ since: from })
+    const { id: second } = await recover({ since: from })
     await workOff()
     expect(await replayed()).toHaveLength(missed.length + 1)
+    expect((await shown()).map(({ id }) => id)).toEqual([second, started.id])
   })
 
   test('leaves out what may have arrived, if that is asked', async () => {
@@ -378,11 +380,14 @@ test('the ledger names an integration that was removed, in its own organization'
 test('what a receiver answered is shown to admins for seven days', async () => {
   const daysAgo = (days: number) => new Date(now() - days * 24 * 60 * 60 * 1000)
   const { id, messageId } = await delivered({}, [
-    { response: 'too long ago', startedAt: daysAgo(7.1) },
-    { response: 'thank you', startedAt: daysAgo(6.9) },
+    { response: 'too long ago', requestHeaders: { 'webhook-id': '1' }, startedAt: daysAgo(7.1) },
+    { response: 'thank you', requestHeaders: { 'webhook-id': '2' }, startedAt: daysAgo(6.9) },
   ])
   const shown = await admin.call(showDelivery, { delivery_id: id })
   expect(shown.attempts_made.map(({ response }) => response)).toEqual([null, 'thank you'])
+  // What was sent along is kept as long.
+  const headers = [null, { 'webhook-id': '2' }]
+  expect(shown.attempts_made.map(({ request_headers }) => request_headers)).toEqual(headers)
   const developer = await makeMember(system, org, 'developer')
   await expect(developer.call(showDelivery, { delivery_id: id })).rejects.toMatchObject({ code: 'FORBIDDEN' })
   // The rest of the attempt stays as long as its delivery.
@@ -396,6 +401,9 @@ test('what a receiver answered is shown to admins for seven days', async () => {
     [1, 200, null],
     [2, 200, 'thank you'],
   ])
+  expect(new Map(kept.map(({ number, requestHeaders }) => [number, requestHeaders]))).toEqual(
+    new Map(headers.map((sent, at) => [at + 1, sent])),
+  )
 })
 
 test('no agent reads what a receiver answered: no tool calls the operation, and no scope opens it', () => {
@@ -467,12 +475,20 @@ describe('a paused integration', () => {
   test('keeps what waits as long as deliveries are kept', async () => {
     await pause()
     const { id, messageId } = await held()
+    // So does a digest that was not taken yet.
+    const digest = await held()
+    await system.db.update(messages).set({ state: 'open' }).where(eq(messages.id, digest.messageId))
     await sweepDeliveries({ ...deps(), deliveryDays: 90 })
     expect((await messageOf(messageId)).state).toBe('pending')
+    expect((await messageOf(digest.messageId)).state).toBe('open')
     const later = () => new Date(now() + 91 * 86_400_000)
     await sweepDeliveries({ db: system.db, clock: later, deliveryDays: 90 })
-    const [row] = await system.db.select().from(deliveries).where(eq(deliveries.id, id))
-    expect(row).toMatchObject({ state: 'dropped', reason: 'paused_too_long' })
+    const rows = await system.db
+      .select()
+      .from(deliveries)
+      .where(inArray(deliveries.id, [id, digest.id]))
+    const over = { state: 'dropped', reason: 'paused_too_long' }
+    expect(rows).toMatchObject([over, over])
   })
 
   test('stays held, however long nothing comes for it', async () => {
@@ -531,6 +547,14 @@ describe('the secret of a webhook', () => {
     expect(await shown()).toMatchObject({ own_secret: true, previous_secret_until })
     const [row] = await system.db.select().from(integrations).where(eq(integrations.id, integrationId))
     expect(JSON.stringify([row, await shown()])).not.toContain(secret.slice(6, 30))
+    // The one that signed so far goes on beside the next one, and not that of the address.
+    const next = await rotate()
+    const [rotated] = await system.db.select().from(integrations).where(eq(integrations.id, integrationId))
+    expect(openIntegrationSecret(system.system.gateway!.dataKeys, rotated!).signing).toEqual({
+      secret: next.secret,
+      previous: secret,
+      previousUntil: next.previous_secret_until,
+    })
     expect((await rotate(admin, { overlap_hours: 0 })).previous_secret_until).toBeNull()
     await admin.call(removeWebhookSecret, { integration_id: integrationId })
     expect(await shown()).toMatchObject({ own_secret: false, previous_secret_until: null })
