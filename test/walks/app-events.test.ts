@@ -140,9 +140,13 @@ test('the same key is the same event, before and after it went out; another app 
   })
   expect(await again.json()).toMatchObject({ id: both[0]!.id, replayed: true })
   expect(await send(theirs, { idempotency_key: key })).toMatchObject({ replayed: false })
-  await expect(send(token, { idempotency_key: key, subject: 'order-1235' })).rejects.toMatchObject({
-    code: 'CONFLICT',
-  })
+  for (const other of [
+    { subject: 'order-1235' },
+    { type: `app.${alias}.order.shipped` },
+    { text: 'Order 1234 was declined' },
+    { link: '/console/apps' },
+  ])
+    await expect(send(token, { idempotency_key: key, ...other })).rejects.toMatchObject({ code: 'CONFLICT' })
   await harness.drain()
   const rows = await system.db
     .select()

@@ -160,12 +160,24 @@ describe.skipIf(inject('postgres')?.pooler)('an open page', () => {
     const member = await makeMember(system, org!, 'admin')
     const lowered = await makeMember(system, org!, 'admin')
     const [gone, still] = [await open(member, org!.id), await open(lowered, org!.id)]
+    // By then they are in another organization, or somebody else.
+    const elsewhere = await Promise.all(
+      [{ orgId: other!.id }, { userId: org!.owner.userId }].map(async (by) => {
+        const reader = { orgId: org!.id, userId: lowered.userId, role: 'admin' } as Principal
+        const watch = watchChanges({ db: system.ownDb, clock: () => system.clock.now() })
+        const { body } = await watch({ ...reader, again: async () => ({ ...reader, ...by }) }, {})
+        const stream = body.getReader()
+        await stream.read()
+        return stream
+      }),
+    )
     await org!.owner.call(removeMember, { org_id: org!.id, user_id: member.userId })
     await org!.owner.call(changeMemberRole, { org_id: org!.id, user_id: lowered.userId, role: 'viewer' })
     notifyChangeSoon(system.ownDb, 'activity', { orgId: org!.id, userId: org!.owner.userId })
     await notifyPerson(org!, lowered)
     expect(await gone.next()).toBeUndefined()
     expect(await still.next()).toEqual(['inbox'])
+    for (const stream of elsewhere) expect((await stream.read()).done).toBe(true)
     await still.close()
     expect((await ask(member, org!.id)).status).toBe(403)
   })

@@ -7,8 +7,11 @@ import {
   apiTokens,
   appMembers,
   appTokens,
+  integrations,
   invitations,
   memberships,
+  messages,
+  messageTargets,
   oauthArtifacts,
   organizationDomains,
 } from '../../db/schema.ts'
@@ -229,6 +232,40 @@ describe('what became less stays less when the database has lost that, until som
       group.id,
       taken.toUpperCase(),
       before,
+    ])
+  })
+
+  test('an integration that was paused holds nothing any more, so that what waits for it is dropped', async () => {
+    const held = new Date('9999-01-01T00:00:00Z')
+    const [mine, theirs] = await Promise.all(
+      [org, other].map(async ({ id: orgId }) => {
+        const createdAt = system.clock.now()
+        const id = makeId('int', createdAt.getTime())
+        const row = { orgId, id, kind: 'webhook', name: 'Receiver', state: 'paused', config: {} } as const
+        await system.db.insert(integrations).values({ ...row, sealed: '', digest: id, createdAt })
+        const target = { orgId, target: id, nextAllowedAt: createdAt, heldUntil: held }
+        await system.db.insert(messageTargets).values(target)
+        const message = {
+          orgId,
+          id: makeId('msg', createdAt.getTime()),
+          target: id,
+          channel: 'webhook',
+        } as const
+        await system.db.insert(messages).values({ ...message, state: 'pending', nextAt: held, createdAt })
+        return { id, message: message.id }
+      }),
+    )
+    expect(await endAgain('integration', mine!.id, {})).toBe(1)
+    expect(await endAgain('integration', theirs!.id, {})).toBe(0)
+    const stateOf = async ({ id, message }: { id: string; message: string }) => {
+      const [integration] = await system.db.select().from(integrations).where(eq(integrations.id, id))
+      const [target] = await system.db.select().from(messageTargets).where(eq(messageTargets.target, id))
+      const [waiting] = await system.db.select().from(messages).where(eq(messages.id, message))
+      return [integration!.state, target!.heldUntil, waiting!.nextAt < held]
+    }
+    expect([await stateOf(mine!), await stateOf(theirs!)]).toEqual([
+      ['off', null, true],
+      ['paused', held, false],
     ])
   })
 

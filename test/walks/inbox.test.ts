@@ -78,7 +78,11 @@ describe('the inbox', () => {
     expect(await typesOf({ type: 'deploy.failed' })).toEqual(['deploy.failed'])
     expect(await typesOf({ type: 'pipeline.*' })).toEqual(['pipeline.run.failed', 'pipeline.run.recovered'])
     expect(await typesOf({ type: 'pipeline.run.*' })).toHaveLength(2)
-    expect(await typesOf({ since: new Date(system.clock.now().getTime() + 1000).toISOString() })).toEqual([])
+    const since = new Date(system.clock.now().getTime() + 1000).toISOString()
+    expect(await typesOf({ since })).toEqual([])
+    // However few are asked for, it is said how many are unread.
+    for (const asked of [{ since }, { type: 'deploy.failed' }, { limit: 1 }, { state: 'all' as const }])
+      expect(await ada.call(listNotifications, asked)).toMatchObject({ unread_count: 4 })
     expect(await typesOf({ state: 'read' })).toEqual([])
     await expect(ada.call(listNotifications, { type: '%' })).rejects.toMatchObject({
       code: 'INVALID_REQUEST',
@@ -125,6 +129,8 @@ describe('the inbox', () => {
     await happened({ appId: null })
     const seen = async () => {
       const { notifications, unread_count } = await ada.call(listNotifications, {})
+      const page = await ada.call(listNotifications, { limit: 1, state: 'all' })
+      expect(page.unread_count).toBe(unread_count)
       return [notifications.length, unread_count]
     }
     expect(await seen()).toEqual([3, 3])

@@ -12,6 +12,7 @@ import {
   connectForum,
   connectWebhook,
   listIntegrations,
+  pauseIntegration,
   removeChatLink,
   removeIntegration,
   showChatLink,
@@ -266,7 +267,11 @@ describe('a forum', () => {
     expect(await admin.call(configureForum, { config })).toMatchObject({ id, category: 4 })
     await subscribed(id, 'support.ticket.*')
     const renewed = await admin.call(connectForum, { url: 'https://forum.test', api_key: 'newer' })
-    expect(renewed).toMatchObject({ id, category: 4, subscriptions: 1 })
+    expect(renewed).toMatchObject({ id, category: 4, subscriptions: 1, state: 'active' })
+    // Whoever has a new key for it does not resume it.
+    await admin.call(pauseIntegration, { integration_id: id })
+    const paused = await admin.call(connectForum, { url: 'https://forum.test', api_key: 'all' })
+    expect(paused).toMatchObject({ id, state: 'paused' })
     expect(await admin.call(connectForum, { url: 'https://other.test', api_key: 'all' })).toMatchObject({
       id,
       category: null,

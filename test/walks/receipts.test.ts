@@ -5,6 +5,7 @@
 import { verify, createPublicKey } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import { sql } from '../../db/drizzle.ts'
+import { deliveries, messages } from '../../db/schema.ts'
 import { createApp } from '../../src/contracts/apps.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import { listGrants, listOauthClients } from '../../src/contracts/grants.ts'
@@ -113,10 +114,36 @@ async function signedBy({ signed, signature, keys }: Awaited<ReturnType<typeof f
   return receipt
 }
 
+/** What is to be sent to them, in every state there is; returns what has become of it, with its deliveries. */
+async function messagesTo({ userId }: Person, where: Org) {
+  const at = system.clock.now()
+  const states = ['open', 'pending', 'claimed', 'sending', 'sent', 'failed'] as const
+  const common = { orgId: where.id, userId, channel: 'email' as const, createdAt: at }
+  const ids = states.map((state) => unique(`msg_${state}`))
+  const target = `email:${userId}`
+  const rows = states.map((state, nth) => ({ ...common, id: ids[nth]!, target, state, nextAt: at }))
+  await system.db.insert(messages).values(rows)
+  await system.db.insert(deliveries).values(
+    states.map((state, nth) => {
+      const of = { ...common, id: unique('dlv'), eventId: unique('evt'), messageId: ids[nth]! }
+      const settled = state === 'sent' || state === 'failed' ? state : ('waiting' as const)
+      return { ...of, type: 'support.ticket.replied', state: settled }
+    }),
+  )
+  return async () =>
+    system.db.execute<{ was: string; state: string; delivery: string; reason: string | null }>(sql`
+      select split_part(substr(m.id, 5), '-', 1) as was, m.state, d.state as delivery, d.reason
+      from messages m join deliveries d on d.org_id = m.org_id and d.message_id = m.id
+      where m.org_id = ${where.id} and m.user_id = ${userId} order by m.id`)
+}
+
 describe('a person', () => {
   test('loses what is open in both processes, and nothing elsewhere', async () => {
     const token = await makeApiToken(system, org, person)
     const there = await makeApiToken(system, other, person)
+    const waiting = await messagesTo(person, org)
+    const others = [await messagesTo(person, other), await messagesTo(admin, org)]
+    const othersBefore = await Promise.all(others.map((read) => read()))
     const [own, elsewhere] = [await polls(token.token, org), await polls(there.token, other)]
     await expect
       .poll(() => [openFor(token.id), openFor(there.id)])
@@ -140,11 +167,24 @@ describe('a person', () => {
       rehearsal: false,
       of: { kind: 'person', id: person.userId, name: person.email },
       by: { id: admin.userId },
-      ended: { api_token: 1, membership: 1 },
+      // What a worker has claimed it drops itself; what is on its way is not called back.
+      ended: { api_token: 1, membership: 1, personal_message: 3 },
       cut: { long_polls: 2 },
       processes: { waiting_for: 0 },
       remains: [],
     })
+    const dropped = { state: 'dropped', delivery: 'dropped', reason: 'not_a_member' }
+    expect(new Map((await waiting()).map(({ was, ...is }) => [was, is]))).toEqual(
+      new Map<string, object>([
+        ['claimed', { state: 'claimed', delivery: 'waiting', reason: null }],
+        ['failed', { state: 'failed', delivery: 'failed', reason: null }],
+        ['open', dropped],
+        ['pending', dropped],
+        ['sending', { state: 'sending', delivery: 'waiting', reason: null }],
+        ['sent', { state: 'sent', delivery: 'sent', reason: null }],
+      ]),
+    )
+    expect(await Promise.all(others.map((read) => read()))).toEqual(othersBefore)
     expect(receipt.processes.acknowledged).toBeGreaterThanOrEqual(2)
     expect(rehearsed).toMatchObject({ rehearsal: true, ended: receipt.ended, cut: receipt.cut })
     expect(await signedBy(receipt)).toMatchObject({ id, org: org.id, final_at: receipt.final_at })
@@ -155,7 +195,7 @@ describe('a person', () => {
     expect((await there.call(whoAmI, {})).kind).toBe('api_token')
     const { audit } = await ofAdmin()(listAudit, { org_id: org.id, action: 'access.ended' })
     expect(audit.map(({ subject }) => subject)).toEqual([
-      `${person.email}, receipt ${id}: 1 API token, 1 member`,
+      `${person.email}, receipt ${id}: 1 API token, 1 member, 3 queued message`,
     ])
     // Neither is waited for any longer than the tests of this file.
     for (const one of elsewhere) void one.over

@@ -1,6 +1,6 @@
 /** Who is notified of what: the organization's subscriptions, mails to a person, and what a person follows. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { and, eq } from '../../db/drizzle.ts'
+import { and, eq, inArray } from '../../db/drizzle.ts'
 import {
   appMembers,
   apps,
@@ -12,6 +12,7 @@ import {
   outbox,
   follows,
   subscriptions,
+  throttles,
 } from '../../db/schema.ts'
 import type { Timing } from '../../src/contracts/channels.ts'
 import { TEST_EVENT } from '../../src/contracts/events.ts'
@@ -23,6 +24,7 @@ import {
   connectWebhook,
   updateIntegration,
 } from '../../src/contracts/integrations.ts'
+import { DELIVERY_TESTS_PER_ORGANIZATION } from '../../src/contracts/limits.ts'
 import {
   createSubscription,
   deleteSubscription,
@@ -194,6 +196,25 @@ describe('a subscription of the organization', () => {
     await expect(sendTest()).rejects.toMatchObject({ code: 'CONFLICT' })
   })
 
+  test('is tried so often, counted for each organization by itself', async () => {
+    const { owner: theirs } = await makeOrganization(system)
+    const [mine, other] = await Promise.all(
+      [admin, theirs].map(async (by) => {
+        const integration_id = await connected(by)
+        const { id } = await by.call(createSubscription, { integration_id, pattern: 'deploy.failed' })
+        return () => by.call(testSubscription, { subscription_id: id })
+      }),
+    )
+    const bucketsNow = () => system.db.select().from(throttles)
+    const known = new Set((await bucketsNow()).map(({ key }) => key))
+    await mine!()
+    const added = (await bucketsNow()).flatMap(({ key }) => (known.has(key) ? [] : [key]))
+    const fullUntil = new Date(system.clock.now().getTime() + DELIVERY_TESTS_PER_ORGANIZATION.seconds * 1000)
+    await system.db.update(throttles).set({ fullUntil }).where(inArray(throttles.key, added))
+    await expect(mine!()).rejects.toMatchObject({ code: 'RATE_LIMITED' })
+    await other!()
+  })
+
   test('can be previewed: the types there are, and what happened in seven days', async () => {
     const elsewhere = await makeOrganization(system)
     const happened = async (where: Org, type: string, daysAgo: number) => {
@@ -349,6 +370,8 @@ describe('following', () => {
     expect(await followsOf(admin)).toMatchObject([
       { categories: ['Failed deploys'], frequency: 'immediately' },
     ])
+    await admin.call(setFollow, { alias, categories: ['Failed deploys'], frequency: 'daily' })
+    expect(await followsOf(admin)).toMatchObject([{ categories: ['Failed deploys'], frequency: 'daily' }])
     expect(await admin.call(setFollow, { alias, categories: [] })).toMatchObject({ categories: [] })
     expect(await followsOf(admin, { following: 'true' })).toEqual([])
     expect(await followsOf(admin)).toHaveLength(1)
@@ -359,6 +382,10 @@ describe('following', () => {
     const { id, alias } = await makeApp()
     await puts(ada, id)
     await ada.call(setFollow, { alias, categories: ['Checks'] })
+    // What is left of a membership that has ended gives nothing to whoever came back.
+    const former = { membershipId: unique('membership') }
+    await system.db.update(appMembers).set(former).where(eq(appMembers.userId, ada.userId))
+    expect(await followsOf(ada)).toEqual([])
     await system.db.delete(appMembers).where(eq(appMembers.userId, ada.userId))
     expect(await followsOf(ada)).toEqual([])
     await expect(ada.call(setFollow, { alias, categories: ['Tickets'] })).rejects.toMatchObject({
@@ -396,6 +423,8 @@ describe('following', () => {
     expect(await last()).toMatchObject({ outcome: 'retrying', reason: 'rate_limited' })
     await insertDelivery({ state: 'dropped', reason: 'no_chat_account', settledAt: system.clock.now() })
     await insertDelivery({ state: 'waiting' })
+    // Of their own doing they are not told, which says nothing about what is.
+    await insertDelivery({ state: 'dropped', reason: 'own_action', settledAt: system.clock.now() })
     expect(await last()).toMatchObject({ outcome: 'not_sent', reason: 'no_chat_account' })
     await system.db.update(organizations).set({ timezone: 'Asia/Tokyo' }).where(eq(organizations.id, org.id))
     const next = new Date((await admin.call(listFollows, {})).next_daily_at)

@@ -142,8 +142,11 @@ describe('a recurring job', () => {
     await expect.poll(leaseOf, { timeout: 10_000 }).toBeGreaterThan(first)
     await system.db.update(jobs).set({ leaseToken: 'another' }).where(eq(jobs.name, job.name))
     await stopped.promise
+    const [theirs] = await system.db.select().from(jobs).where(eq(jobs.name, job.name))
     resolve()
     await running
+    // It is the other's to give back.
+    expect(await system.db.select().from(jobs).where(eq(jobs.name, job.name))).toEqual([theirs])
   })
 
   test('that fails is logged, keeps the loop alive and is tried again when its lease is over', async () => {
