@@ -1,5 +1,9 @@
+import postgres from 'postgres'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createGate, mayChange, type DriverQuery } from './database-away.ts'
+import { endCall, runCall } from './current-call.ts'
+import { createGate, isLoss, mayChange, type DriverQuery } from './database-away.ts'
+import { limitPlaces } from './places.ts'
+import { watchSilence } from './watch-silence.ts'
 
 test.each([
   ['insert into story values (1)', true],
@@ -8,6 +12,90 @@ test.each([
   ['select updated_at from story', false],
   ['begin ', false],
 ])('%s: may change something: %s', (statement, changes) => expect(mayChange(statement)).toBe(changes))
+
+test.each([
+  ['08006', true],
+  ['57P01', true],
+  // A standby, or a server that was told to take no writes.
+  ['25006', true],
+  ['57014', false],
+  ['23505', false],
+])('the state %s says that the database is away: %s', (code, is) => {
+  expect(isLoss(Object.assign(Object.create(postgres.PostgresError.prototype) as Error, { code }))).toBe(is)
+})
+
+describe('places', () => {
+  const entered = () => {
+    const order: number[] = []
+    const places = limitPlaces(1, undefined)
+    const enter = (which: number) =>
+      places.enter().then(
+        () => void order.push(which),
+        () => void order.push(-which),
+      )
+    return { order, places, enter }
+  }
+
+  test('are as many as there are, also when they are handed on', async () => {
+    const { order, places, enter } = entered()
+    await enter(1)
+    const second = enter(2)
+    places.leave()
+    await second
+    const third = enter(3)
+    await Promise.resolve()
+    expect(order).toEqual([1, 2])
+    places.leave()
+    await third
+    places.leave()
+    await enter(4)
+    expect(order).toEqual([1, 2, 3, 4])
+  })
+
+  test('are waited for no longer than somebody waits for the call, or for the one that it is a part of', async () => {
+    const { order, places, enter } = entered()
+    await enter(1)
+    const waiting: Promise<void>[] = []
+    runCall((outer) => {
+      runCall((inner) => {
+        waiting.push(enter(2))
+        runCall(() => waiting.push(enter(3)))
+        endCall(inner)
+      })
+      runCall(() => waiting.push(enter(4)))
+      endCall(outer)
+    })
+    runCall(() => waiting.push(enter(5)))
+    places.leave()
+    await Promise.all(waiting)
+    expect(order.toSorted((a, b) => a - b)).toEqual([-4, -3, -2, 1, 5])
+  })
+})
+
+test('a silent database is asked less and less often while it answers, and soon again after a sign of life', async () => {
+  const socket = { bytesRead: 0, destroyed: 0, destroy: () => void (socket.destroyed += 1) }
+  const over = Promise.withResolvers<void>()
+  const asked: number[] = []
+  let looks = 0
+  const silence = watchSilence({
+    sockets: new Set([socket]) as unknown as Parameters<typeof watchSilence>[0]['sockets'],
+    isWaiting: () => ++looks > 0,
+    async ask() {
+      asked.push(looks)
+      if (asked.length === 2) socket.bytesRead += 1
+      if (asked.length < 3) return
+      over.resolve()
+      throw new Error('no answer')
+    },
+    lookMs: 1,
+  })
+  silence.watch()
+  await over.promise
+  const [first, second, third] = asked as [number, number, number]
+  // By looks, and not by any clock.
+  expect([second - first, third - second]).toEqual([2 * first, first + 1])
+  await expect.poll(() => socket.destroyed).toBe(1)
+})
 
 describe('the gate', () => {
   function query(isSent = false) {
@@ -46,6 +134,8 @@ describe('the gate', () => {
     await expect
       .poll(() => all.map(({ rejected }) => rejected !== undefined))
       .toEqual([false, false, false, true, true])
+    // As many wait as may: the next one is told at once.
+    expect(through(gate).rejected).toMatchObject({ code: 'DATABASE_AWAY' })
     gate.found()
     expect(through(gate).entered).toBe(true)
   })

@@ -10,7 +10,12 @@ const TIMING = {
 }
 
 /** A database to which a session listens; `loses`: which delivers nothing, as a pooler in transaction mode. */
-function fakeDatabase({ loses = false, isFrozen = false, answeredMs = TIMING.answeredMs } = {}) {
+function fakeDatabase({
+  loses = false,
+  isFrozen = false,
+  answeredMs = TIMING.answeredMs,
+  lost = TIMING.lost,
+} = {}) {
   let onNotify: ((channel: string, payload: string) => void) | undefined
   let lose = () => {}
   const states: string[] = []
@@ -24,7 +29,7 @@ function fakeDatabase({ loses = false, isFrozen = false, answeredMs = TIMING.ans
   }
   const send = (payload: string) => opened.loses || onNotify?.('svc_work', payload)
   const listener = createListener({
-    timing: { ...TIMING, answeredMs },
+    timing: { ...TIMING, answeredMs, lost },
     async query(text) {
       if (opened.isAway) throw new Error('planted')
       await answered()
@@ -91,6 +96,15 @@ test('after a lost connection it listens again, and everything is looked at', as
   expect(heard.length).toBeGreaterThan(0)
   await listener.stop()
   expect(states).toEqual(['listening', 'polling: the connection was lost', 'listening'])
+})
+
+test('a connection that is lost again and again is opened anew each time as soon as after the first', async () => {
+  const { listener, opened, lose } = fakeDatabase({ lost: { first: 20, most: 60_000 } })
+  for (let sessions = 1; sessions <= 12; sessions++) {
+    await expect.poll(() => [opened.sessions, listener.state()]).toEqual([sessions, 'listening'])
+    lose()
+  }
+  await listener.stop()
 })
 
 test('a connection that went silent is noticed, because it is tried again and again', async () => {

@@ -301,6 +301,7 @@ describe('who somebody is at the chat service', () => {
     ['another audience', { claims: { aud: 'client.other' } }],
     ['several audiences', { claims: { aud: ['client.other', 'x'] } }],
     ['an old token', { claims: { exp: soon - 3600 } }],
+    ['one that has just expired', { claims: { exp: soon - 61 } }],
     ['a token of the future', { claims: { iat: soon + 3600 } }],
     ['another walk’s nonce', { claims: { nonce: 'nonce-1' } }],
     ['no nonce', { claims: { nonce: undefined } }],

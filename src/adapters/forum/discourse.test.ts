@@ -174,6 +174,11 @@ describe('connecting', () => {
     expect(await judged('made-up')).toBe('refused')
     expect(await check({ url: 'http://127.0.0.1:2', apiKey })).toBe('not_reached')
     expect(await checkForumKey(outbound().post)({ url: forum.url, apiKey })).toBe('not_reached')
+    // What it says while it has too much to do, or is being restarted, is nothing about the key.
+    for (const status of [429, 503]) {
+      const answered = { kind: 'answered', status, text: '', retryAfterSeconds: undefined } as const
+      expect(await checkForumKey(async () => answered)({ url: forum.url, apiKey })).toBe('not_reached')
+    }
   })
 
   test('makes nothing', async () => {

@@ -31,11 +31,16 @@ function listening() {
       return () => void subscribers.delete(heard)
     },
   })
-  return { db, subscribers, tell: (key: string) => subscribers.forEach((heard) => heard('pipelines', key)) }
+  return {
+    db,
+    subscribers,
+    tell: (key: string) => subscribers.forEach((heard) => heard('pipelines', key)),
+    tellAll: () => subscribers.forEach((heard) => heard(undefined, '')),
+  }
 }
 
 test('whoever waits looks when it is told of its own, and not of that of another organization', async () => {
-  const { db, subscribers, tell } = listening()
+  const { db, subscribers, tell, tellAll } = listening()
   const looks = { mine: 0, theirs: 0 }
   const gone = new AbortController()
   const wait = (whose: keyof typeof looks, until: number) =>
@@ -46,14 +51,17 @@ test('whoever waits looks when it is told of its own, and not of that of another
       async () => ++looks[whose] >= until,
     )
   const mine = wait('mine', 2)
-  const theirs = wait('theirs', 2)
+  const theirs = wait('theirs', 3)
   await expect.poll(() => looks).toEqual({ mine: 1, theirs: 1 })
   tell('app_of_mine')
   await mine
   expect(looks).toEqual({ mine: 2, theirs: 1 })
+  // Nobody knows what was missed while nobody listened.
+  tellAll()
+  await expect.poll(() => looks, { timeout: 5_000 }).toEqual({ mine: 2, theirs: 2 })
   gone.abort()
   await theirs
-  expect(looks.theirs).toBe(1)
+  expect(looks.theirs).toBe(2)
   expect(subscribers.size).toBe(0)
 })
 
