@@ -157,6 +157,18 @@ describe.runIf(isServer)('on a server', () => {
     expect(await namesOf('activity')).not.toContain('202604')
     expect(await namesOf('attempts')).toContain('203402')
   })
+
+  test('what was begun of cutting off the rest is taken back before rows of that month come', async () => {
+    await database.db.insert(activity).values(call('org_d', at('2035-01-01')))
+    const begun = 'activity_before_204002'
+    await database.sql.query(`alter table activity_rest add constraint ${begun} check (id <> '') not valid`)
+    const isThere = async () =>
+      (await database.sql.query(`select from pg_constraint where conname = '${begun}'`)).length === 1
+    await prepareMonths(months, at('2040-01-28'))
+    expect(await isThere()).toBe(true)
+    await prepareMonths(months, at('2040-01-31'))
+    expect(await isThere()).toBe(false)
+  })
 })
 
 describe.runIf(isServer)('deliveries', () => {
