@@ -1,4 +1,4 @@
-/** What needs the reader: failing integrations, proposals, troubled data sources, unread notifications, an address. */
+/** What needs the reader: failing checks and integrations, proposals, troubled data sources, unread notifications, an address. */
 import { html } from 'hono/html'
 import { icon, type IconName } from '../../../pages/icons.ts'
 import { card, type Content } from '../../../pages/parts.ts'
@@ -6,9 +6,11 @@ import { exactTime } from '../../components.ts'
 import { plural } from '../../format.ts'
 import { INBOX } from '../../navigation.ts'
 import { pathOf as sourcePath, SOURCES_PATH } from '../data-sources/source-labels.ts'
+import { APPS_PATH } from '../apps/app-labels.ts'
 import { DELIVERIES_PATH, failureWords } from '../deliveries/delivery-labels.ts'
 import { conditionOf, isFailing } from '../deliveries/integration-condition.ts'
 import { pathOf } from '../integrations/integration-labels.ts'
+import { incidentPath } from '../incidents/incident-labels.ts'
 import { QUEUE_PATH } from '../maintenance/maintenance-labels.ts'
 import type { Facts } from './facts.ts'
 
@@ -16,6 +18,7 @@ type Need = { href: string; label: string; why: Content; icon: IconName; isUrgen
 
 export function attentionCard(facts: Facts) {
   const items = [
+    ...failingChecks(facts.failingChecks),
     ...failingIntegrations(facts.integrations?.filter(isFailing) ?? []),
     ...unconfirmedIntegrations(facts.integrations ?? []),
     ...troubledSources(facts.sources.troubled),
@@ -34,6 +37,22 @@ export function attentionCard(facts: Facts) {
 
 /** The page with all of them has the rest. */
 const LISTED_MAX = 3
+
+const failingChecks = (failing: Facts['failingChecks']): Need[] => [
+  ...failing.slice(0, LISTED_MAX).map(({ id, name, app }) => ({
+    href: incidentPath(app.alias, id),
+    label: `“${name}” is failing`,
+    why: `A check of ${app.name}.`,
+    icon: 'alert' as const,
+    isUrgent: true,
+  })),
+  ...more(failing, {
+    href: APPS_PATH,
+    label: (count) => `${plural(count, 'more check')} failing`,
+    why: 'The apps say which.',
+    icon: 'alert',
+  }),
+]
 
 type Integration = NonNullable<Facts['integrations']>[number]
 

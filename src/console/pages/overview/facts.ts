@@ -1,6 +1,7 @@
 /** What the overview shows, asked for all at once. */
 import type * as z from 'zod'
 import { summarizeActivity } from '../../../contracts/activity.ts'
+import { summarizeApps } from '../../../contracts/app-summaries.ts'
 import { listIntegrationHealth } from '../../../contracts/deliveries.ts'
 import { ERRORS, ServiceError } from '../../../contracts/errors.ts'
 import { listAskableDataSources, listDataSources } from '../../../contracts/data-sources.ts'
@@ -23,16 +24,18 @@ export type ActiveAgent = NonNullable<z.output<typeof summarizeActivity.output>[
 export async function factsOf(session: ConsoleSession, organization: Organization, now: Date) {
   const org_id = organization.id
   const isAdmin = hasRole(session, 'admin')
-  const [profile, unread, calls, grants, sources, integrations, toReview, members] = await Promise.all([
-    session.call(showProfile, {}),
-    session.unread,
-    countCalls(session, now),
-    session.call(listGrants, { all: String(isAdmin), limit: 1, count: 'true' }),
-    sourcesOf(session, organization),
-    isAdmin ? session.call(listIntegrationHealth, {}) : undefined,
-    countToReview(session, org_id),
-    mayInvite(organization) ? session.call(listMembers, { org_id, limit: 2 }) : undefined,
-  ])
+  const [profile, unread, calls, grants, sources, integrations, toReview, failingChecks, members] =
+    await Promise.all([
+      session.call(showProfile, {}),
+      session.unread,
+      countCalls(session, now),
+      session.call(listGrants, { all: String(isAdmin), limit: 1, count: 'true' }),
+      sourcesOf(session, organization),
+      isAdmin ? session.call(listIntegrationHealth, {}) : undefined,
+      countToReview(session, org_id),
+      failingChecksOf(session),
+      mayInvite(organization) ? session.call(listMembers, { org_id, limit: 2 }) : undefined,
+    ])
   return {
     profile,
     unread,
@@ -41,6 +44,7 @@ export async function factsOf(session: ConsoleSession, organization: Organizatio
     sources,
     integrations: integrations?.integrations,
     toReview,
+    failingChecks,
     isAlone: members !== undefined && members.members.length < 2,
   }
 }
@@ -53,7 +57,27 @@ async function countToReview(session: ConsoleSession, org_id: string): Promise<n
     // Off again, what it proposed before is there to be read.
     return first?.decision.reasons.approve.some(({ code }) => code === 'MAINTENANCE_OFF') ? 0 : total
   } catch (error) {
-    if (error instanceof ServiceError && ERRORS[error.code].status >= 500) return 'unavailable'
+    if (isAway(error)) return 'unavailable'
+    throw error
+  }
+}
+
+const isAway = (error: unknown): boolean => error instanceof ServiceError && ERRORS[error.code].status >= 500
+
+/** As many as the page of apps shows at first. */
+const APPS_LOOKED_AT = 50
+
+/** That the service which keeps them is away is said beside proposals. */
+async function failingChecksOf(session: ConsoleSession) {
+  try {
+    const { apps = [] } = (await unlessRefused(session.call(summarizeApps, { limit: APPS_LOOKED_AT }))) ?? {}
+    return apps.flatMap(({ alias, name, checks }) =>
+      checks
+        .filter(({ enabled, state }) => enabled && state === 'fail')
+        .map((check) => ({ id: check.id, name: check.name, app: { alias, name } })),
+    )
+  } catch (error) {
+    if (isAway(error)) return []
     throw error
   }
 }

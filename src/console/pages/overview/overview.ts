@@ -38,8 +38,8 @@ async function showOverview(c: PageContext) {
     body: html`
       ${changing('numbers', ['activity', 'deliveries'], numbers(session, organization, facts))}
       <div class="split">
+        <div class="split-side">${changing('attention', ['inbox', 'proposals', 'deliveries', 'checks'], attentionCard(facts))} ${firstSteps(c, session, facts)}</div>
         <div class="split-main">${askCard(c, facts.sources)} ${changing('calls', 'activity', html`${callsChart(session, facts.days)} ${recentAgents(session, facts)}`)}</div>
-        <div class="split-side">${changing('attention', ['inbox', 'proposals', 'deliveries'], attentionCard(facts))} ${firstSteps(c, session, facts)}</div>
       </div>
       <p class="note">Organization <code>${organization.slug}</code> · Created ${day(organization.created_at)}</p>
     `,
