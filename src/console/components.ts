@@ -75,12 +75,12 @@ export const table = (caption: string, columns: readonly string[], rows: readonl
 }
 
 /** A form that is sent as an address. */
-export const addressForm = (c: PageContext, label: string, fields: Content) => {
+export const addressForm = (c: PageContext, label: string, fields: Content, submit = 'Filter') => {
   const { pathname, search } = new URL(c.req.url)
   return html`<form method="get" action="${pathname}" class="filters" role="search" aria-label="${label}">
     ${fields}
     <div class="filters-send">
-      <button type="submit" class="button button-quiet">Filter</button>
+      <button type="submit" class="button button-quiet">${submit}</button>
       ${c.req.method === 'GET' && search !== '' && html`<a href="${pathname}">Clear</a>`}
     </div>
   </form>`
@@ -237,6 +237,12 @@ export const time = (iso: string) => {
 export const exactTime = (iso: string) => {
   const moment = momentLabel(iso)
   return html`<time datetime="${iso}" title="${moment}">${toTheMinute(moment)}</time>`
+}
+
+/** The time of day, where the day stands above it. */
+export const timeOfDay = (iso: string) => {
+  const moment = momentLabel(iso)
+  return html`<time datetime="${iso}" title="${moment}" data-minute>${toTheMinute(moment).replace(/^.*, /, '')}</time>`
 }
 
 export const day = (iso: string) =>

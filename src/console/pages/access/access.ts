@@ -7,16 +7,27 @@ import { listGrants } from '../../../contracts/grants.ts'
 import { PAGE_MAX } from '../../../contracts/limits.ts'
 import { listMembers } from '../../../contracts/members.ts'
 import { listApiTokens } from '../../../contracts/tokens.ts'
-import { atLeast } from '../../../contracts/roles.ts'
+import { atLeast, type Role } from '../../../contracts/roles.ts'
 import { SCOPE_LABELS } from '../../../contracts/scopes.ts'
-import { button, card, notice, type Content } from '../../../pages/parts.ts'
-import { addressForm, badge, filterSelect, memberOptions, pair, roleBadge, table } from '../../components.ts'
+import { button, card, linkButton, notice, type Content } from '../../../pages/parts.ts'
+import {
+  addressForm,
+  badge,
+  emptyState,
+  filterSelect,
+  memberOptions,
+  pair,
+  roleBadge,
+  ROLE_LABELS,
+  table,
+} from '../../components.ts'
 import { createRoutes, hasRole, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { form } from '../../forms.ts'
 import { plural } from '../../format.ts'
 import { page } from '../../layout.ts'
 import { agentPath } from '../agents/agent-labels.ts'
 import { clientLabel, clientOf } from '../agents/client-labels.ts'
+import { roleAndAbove } from '../data-sources/source-labels.ts'
 
 export const ACCESS_PATH = '/console/access'
 
@@ -44,7 +55,7 @@ async function showPage(c: PageContext) {
   return page(c, {
     title: 'Access',
     lead: `Which data sources, rows, apps and tools somebody reaches in ${organizationOf(c).name}, and why.`,
-    body: html`${chooser(c, asked, subjects)} ${asked && answer && result(c, asked, answer, subjects)}`,
+    body: html`${chooser(c, asked, subjects)} ${asked && answer ? result(c, asked, answer, subjects) : nobodyChosen(c)}`,
   })
 }
 
@@ -98,7 +109,15 @@ const chooser = (c: PageContext, asked: Asked | undefined, { people, agents, ofT
     html`${filterSelect({ name: 'user_id', label: 'Member', value: asked?.user_id, all: 'None', options: people })}
       ${filterSelect({ name: 'grant_id', label: 'Agent', value: asked?.grant_id, all: 'None', options: agents })}
       ${filterSelect({ name: 'token_id', label: 'API token', value: asked?.token_id, all: 'None', options: ofTokens })}`,
+    'Show',
   )}</div>`
+
+const nobodyChosen = (c: PageContext) =>
+  emptyState(
+    'Whose access?',
+    'Choose a member, an agent or an API token above. For each data source, app and tool it says whether it is reached, and what stands against it.',
+    linkButton(`${ACCESS_PATH}?user_id=${sessionOf(c).me.user.id}`, 'Show my own', 'quiet'),
+  )
 
 const result = (c: PageContext, asked: Asked, { now, after, loses }: Answer, subjects: Subjects) =>
   html`${after && loses && lossNotice(loses, saveForm(c, asked, { now, after }, subjects))} ${summaryCard(now, after)} ${sourcesCard(now, after)} ${now.tools.length > 0 && toolsCard(now, after)}`
@@ -149,6 +168,16 @@ const isReached = (reached: boolean) => (reached ? badge('Yes', 'on') : badge('N
 
 const whyOf = (why: readonly AccessBarrier[]): string => why.map((one) => BARRIERS[one]).join('; ')
 
+/** What lets it: the same conditions, as they hold. */
+const whyReached = ({ role, scopes }: Access, minimum?: Role): string =>
+  [
+    minimum !== undefined && `exposed to ${roleAndAbove(minimum)}`,
+    `the role is ${ROLE_LABELS[role].label.toLowerCase()}`,
+    scopes !== null && 'its scopes allow it',
+  ]
+    .filter((one) => one !== false)
+    .join('; ')
+
 const summaryCard = (now: Access, after: Access | null) =>
   card(
     'What it is given',
@@ -166,10 +195,10 @@ const sourcesCard = (now: Access, after: Access | null) =>
   card(
     'Data sources',
     now.sources.length === 0
-      ? html`<p>There is none.</p>`
+      ? html`<p>The organization has none yet.</p>`
       : table(
           'Data sources, and whether they are reached',
-          ['Data source', 'Reached', ...(after ? ['Then'] : []), 'Rows', 'Why not'],
+          ['Data source', 'Reached', ...(after ? ['Then'] : []), 'Rows', 'Why'],
           now.sources.map((source) => {
             const later = after?.sources.find(({ id }) => id === source.id)
             const shown = later ?? source
@@ -178,7 +207,7 @@ const sourcesCard = (now: Access, after: Access | null) =>
               isReached(source.reached),
               ...(after ? [isReached(later?.reached ?? false)] : []),
               rowsOf(shown),
-              html`<span title="${whyOf(shown.why)}">${whyOf(shown.why)}</span>`,
+              shown.reached ? whyReached(after ?? now, shown.minimum_role) : whyOf(shown.why),
             ]
           }),
         ),
@@ -199,14 +228,14 @@ const toolsCard = (now: Access, after: Access | null) =>
     'Tools',
     table(
       'Tools of the MCP endpoints, and whether they are reached',
-      ['Tool', 'Reached', ...(after ? ['Then'] : []), 'Why not'],
+      ['Tool', 'Reached', ...(after ? ['Then'] : []), 'Why'],
       now.tools.map((tool) => {
         const later = after?.tools.find(({ name }) => name === tool.name)
         return [
           html`<code>${tool.name}</code>`,
           isReached(tool.reached),
           ...(after ? [isReached(later?.reached ?? false)] : []),
-          whyOf((later ?? tool).why),
+          (later ?? tool).reached ? whyReached(after ?? now) : whyOf((later ?? tool).why),
         ]
       }),
     ),
