@@ -1,19 +1,20 @@
 // Progressive enhancement: every page works without this file.
 
-// Times in the reader's own zone. Relative ones stay true while the page is open; exact ones and UTC are on hover.
-const format = (options) => new Intl.DateTimeFormat(undefined, options)
+// Times in the reader's own zone, written as the server writes those of charts and titles. Relative ones stay true while the
+// page is open; exact ones and UTC are on hover.
+const format = (options) => new Intl.DateTimeFormat('en-GB', options)
 const exact = format({ dateStyle: 'medium', timeStyle: 'long' })
 const shown = format({ dateStyle: 'medium', timeStyle: 'short' })
 const onlyDay = format({ dateStyle: 'medium' })
-const two = '2-digit'
-const clock = format({
+const minute = format({ timeStyle: 'short' })
+const second = format({
   month: 'short',
   day: 'numeric',
-  hour: two,
-  minute: two,
-  second: two,
-  hourCycle: 'h23',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
 })
+const STYLES = { day: onlyDay, clock: second, minute }
 const relative = new Intl.RelativeTimeFormat('en', { style: 'short' })
 const UNITS = [
   ['second', 1, 60],
@@ -34,8 +35,8 @@ function showTimes(root) {
   for (const time of root.querySelectorAll('time[datetime]')) {
     const date = new Date(time.dateTime)
     time.title = `${exact.format(date)} (${time.title})`
-    const style = 'day' in time.dataset ? onlyDay : 'clock' in time.dataset ? clock : shown
-    time.textContent = style.format(date)
+    const [style] = Object.keys(time.dataset).filter((name) => STYLES[name])
+    time.textContent = (STYLES[style] ?? shown).format(date)
   }
   moving = document.querySelectorAll('time[data-relative]')
   tick()

@@ -139,7 +139,7 @@ const accessCard = (grant: Grant) =>
   )
 
 const disconnectDialog = (c: PageContext, grant: Grant, isMine: boolean) =>
-  html`${linkButton(`${ACCESS_PATH}?grant_id=${grant.id}`, 'What it reaches', 'quiet')} ${linkButton(agentDayPath(grant.id, grant.last_used_at?.slice(0, 10)), 'Its day', 'quiet')} ${linkButton(`${ACTIVITY_PATH}?agent=${grant.id}`, 'Activity', 'quiet')}
+  html`${linkButton(`${ACCESS_PATH}?grant_id=${grant.id}`, 'What it reaches', 'quiet')} ${linkButton(agentDayPath(grant.id, grant.last_used_at?.slice(0, 10)), 'What it did', 'quiet')} ${linkButton(`${ACTIVITY_PATH}?agent=${grant.id}`, 'Activity', 'quiet')}
   ${sessionOf(c).support === undefined && endAccessLink('agent', grant.id)}
   ${confirmDialog(c, {
     id: 'disconnect',
