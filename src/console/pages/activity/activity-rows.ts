@@ -12,7 +12,7 @@ type Entry = z.output<typeof ActivityEntry>
 
 export const ACTIVITY_PATH = '/console/activity'
 
-const OUTCOME_BADGES = { answered: 'on', refused: 'wait', failed: 'bad' } as const
+const OUTCOME_BADGES = { refused: 'wait', failed: 'bad' } as const
 
 /** Of one agent, questions and functions alike. */
 export const CALL_COLUMNS = ['Time', 'Call', 'Outcome', 'Duration', 'Size']
@@ -70,7 +70,7 @@ function through({ grant_id, client_id, client_name, source }: Entry) {
 }
 
 const outcome = ({ outcome: word, error, hits }: Entry) =>
-  html`${badge(word, OUTCOME_BADGES[word])}${error !== null && html` <code class="note">${breakable(error, '_')}</code>`}${hits !== null && html` <span class="note">${plural(hits, 'hit')}</span>`}`
+  html`${word === 'answered' ? word : badge(word, OUTCOME_BADGES[word])}${error !== null && html` <code class="note">${breakable(error, '_')}</code>`}${hits !== null && html` <span class="note">${plural(hits, 'hit')}</span>`}`
 
 const duration = ({ duration_ms }: Entry) => html`<span class="measure">${formatDuration(duration_ms)}</span>`
 

@@ -6,7 +6,7 @@ import type { Content } from '../../../pages/parts.ts'
 import { badge, time } from '../../components.ts'
 import { plural } from '../../format.ts'
 import { incidentPath } from '../incidents/incident-labels.ts'
-import { appPath, partBadge } from './app-labels.ts'
+import { appPath, partLabel } from './app-labels.ts'
 import { tabPath } from './app-tabs.ts'
 import { checkPath } from './check-labels.ts'
 import { checkStrip, RESULT_LABELS } from './check-strip.ts'
@@ -21,11 +21,11 @@ const appCard = (app: App) =>
   html`<li class="app-card">
     <div class="app-head">
       <h2><a href="${appPath(app.alias)}">${app.name}</a></h2>
-      <code class="note">${app.alias}</code> ${partBadge(app.my_role)}
+      <code class="note">${app.alias}</code> ${app.my_role !== null && html`<span class="note">${partLabel(app.my_role)}</span>`}
     </div>
     <dl class="app-facts">
       ${fact('Running', runningText(app))} ${fact('Last deployment', deploymentText(app))}
-      ${app.errors_of_a_day !== null && fact('Errors of a day', errorsText(app, app.errors_of_a_day))}
+      ${app.errors_of_a_day !== null && fact('Errors, 24 hours', errorsText(app, app.errors_of_a_day))}
       ${fact('Open', openText(app))}
     </dl>
     ${checksText(app)}
@@ -40,7 +40,7 @@ const runningText = ({ running }: App) =>
 const deploymentText = ({ alias, last_deployment: last }: App) =>
   last === null
     ? none('None')
-    : html`<a href="${deploymentPath(alias, last.id)}">${last.requested_by}</a> ${deploymentBadge(last.state)} <span class="note">${time(last.at)}</span>`
+    : html`<a href="${deploymentPath(alias, last.id)}">${last.requested_by}</a> ${last.state !== 'succeeded' && deploymentBadge(last.state)} <span class="note">${time(last.at)}</span>`
 
 const errorsText = ({ alias }: App, errors: number) =>
   errors === 0

@@ -281,7 +281,7 @@ function doneCards(c: PageContext, load: ShownLoad, source: Source) {
       <div class="actions">${linkButton(`${LOAD_FILE_PATH}?database=${databaseOf(load)}`, 'Load it')}</div>`,
     )
   }
-  return html`${notice('done', html`<p><strong>${plural(load.rows, 'row')} loaded</strong> into table <code>${load.table}</code>${load.changes && html`: ${changesOf(load)}`}.</p>`)} ${undoCard(c, load)}
+  return html`${notice('done', html`<p><strong>${plural(load.rows, 'row')} loaded</strong>${load.table !== null && html` into table <code>${load.table}</code>`}${load.changes && html`: ${changesOf(load)}`}.</p>`)} ${undoCard(c, load)}
     ${load.long_rows && notice('info', html`<p>${plural(load.long_rows, 'row')} of the file: the text is longer than the model reads, so it was divided into passages. Each of them finds its row.</p>`)}
     ${load.failure && notice('problem', html`<p>${load.failure}</p>`)}
     ${

@@ -95,7 +95,7 @@ const cells = (one: Delivery, query: string) => [
   responseText(one),
   one.attempts === 0
     ? html`<span class="note">None</span>`
-    : html`<span class="measure">${one.attempts}</span>${one.duration_ms !== null && html` <span class="note measure">${formatDuration(one.duration_ms)}</span>`}`,
+    : html`<span class="measure">${one.attempts}</span>${one.duration_ms !== null && html`<span class="note measure">, ${formatDuration(one.duration_ms)}</span>`}`,
 ]
 
 const destinationText = ({ channel, destination }: Delivery) =>
@@ -119,7 +119,7 @@ export const deliveryPicks = (c: PageContext, { deliveries, ...paged }: Page, cu
       ${deliveries.map(
         (one) =>
           html`<li><a href="${pathOf(one, query)}" ${one.id === current && html`aria-current="true"`}>
-            <span class="pick-line"><code>${one.type}</code>${outcomeBadge(one)}</span>
+            <span class="pick-line pick-event"><code>${breakable(one.type, '.')}</code>${outcomeBadge(one)}</span>
             <span class="pick-line note"><span>${one.channel === null ? 'No recipient' : destinationOf({ channel: one.channel, destination: one.destination })}</span>${time(one.created_at)}</span>
           </a></li>`,
       )}

@@ -4,7 +4,7 @@ import type * as z from 'zod'
 import type { showMaintenanceUsage } from '../../../contracts/maintenance.ts'
 import { barChart } from '../../../pages/bar-chart.ts'
 import { inkDefinitions } from '../../../pages/chart-inks.ts'
-import { stats, table } from '../../components.ts'
+import { emptyState, stats, table } from '../../components.ts'
 import { dayLabel } from '../../format.ts'
 
 export type Usage = z.output<typeof showMaintenanceUsage.output>
@@ -21,7 +21,7 @@ export const usageFigures = ({ today, ...usage }: Usage) =>
     { label: 'Runs in 30 days', value: usage.runs, note: `${number(usage.run_tokens)} tokens` },
     {
       label: 'Acceptance rate',
-      value: usage.acceptance_rate === null ? 'None' : `${Math.round(usage.acceptance_rate * 100)} %`,
+      value: usage.acceptance_rate === null ? 'None' : `${Math.round(usage.acceptance_rate * 100)}%`,
       note:
         usage.acceptance_rate === null
           ? 'No proposal was decided in 30 days'
@@ -44,6 +44,8 @@ function poolBar({ spent, reserved, allowance }: Usage['today']) {
 
 export function usageChart({ days }: Usage) {
   const total = days.reduce((sum, { tokens }) => sum + tokens, 0)
+  if (total === 0)
+    return emptyState('No tokens yet', 'What runs and judged checks use is counted here by day.')
   return html`${inkDefinitions()}
     ${barChart(
       `Tokens of the last ${days.length} days: ${number(total)}.`,

@@ -60,7 +60,7 @@ async function showReceipts(c: PageContext) {
   const listed = await RECEIPTS.call(c, {})
   return page(c, {
     title: 'Receipts',
-    lead: 'Endings of access, each with the moment after which no process wrote for it.',
+    lead: 'Signed proof that access has ended: of an agent, a member, a client, or everything of the organization.',
     body: listCard(c, {
       label: 'Receipts',
       ...RECEIPTS.parts(c, listed),
@@ -72,7 +72,11 @@ async function showReceipts(c: PageContext) {
         time(one.began_at),
         stateBadge(one),
       ]),
-      empty: emptyState('No receipts yet', 'End access of an agent, a member or a client on its page.'),
+      empty: emptyState(
+        'No receipts yet',
+        html`“End with receipt” stands on the page of each <a href="/console/agents?all=true">agent</a>, beside each
+          <a href="/console/agents/clients">client</a>, and under “Manage” of each <a href="/console/members">member</a>.`,
+      ),
     }),
   })
 }

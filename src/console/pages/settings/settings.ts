@@ -45,8 +45,7 @@ async function showSettings(c: PageContext, refused?: Refused) {
       ${card(
         'Details',
         html`<dl class="pairs">
-          ${pair('Name', organization.name)} ${pair('Time zone', organization.timezone)}
-          ${pair('Invitations', organization.admins_may_invite ? 'By owners and admins' : 'By owners')}
+          ${!hasRole(session, 'admin') && html`${pair('Name', organization.name)} ${pair('Time zone', organization.timezone)} ${pair('Invitations', organization.admins_may_invite ? 'By owners and admins' : 'By owners')}`}
           ${pair('Slug', html`<code>${organization.slug}</code>`)}
           ${pair('ID', html`<code>${organization.id}</code>`)}
           ${pair('Email domains', organization.domains.length > 0 ? organization.domains.join(', ') : 'None. The operator of this service sets them.')}
