@@ -10,7 +10,7 @@ export const CHECK_REASONS = {
   connection_failed: 'No connection, or it broke off',
   tls_failed: 'The certificate is not valid for this name',
   timed_out: 'No answer in time',
-  no_address: 'The name has no address that may be checked',
+  no_address: 'The name has no address that may be checked. Use a name with a public one',
   private_address: 'It failed in a private network, from which no more is kept',
   address_refused:
     'The address is in a private network. Use a public one, or ask the operator to allow it with CHECKS_ALLOW_NETS',
