@@ -95,11 +95,11 @@ export const updateOrganization = updating({
     }).optional(),
     support_access_enabled: z.boolean().optional().describe('Owners only.'),
     narrow_unused_after_days: field(DaysUnused, {
-      label: 'Narrow unused after days',
+      label: 'Narrow after days without use',
       hint: 'What an agent has not used for so many days is taken from it. Its person is told a week before, and then again. Empty: never.',
     }).optional(),
     end_unused_after_days: field(DaysUnused, {
-      label: 'Disconnect unused after days',
+      label: 'Disconnect after days without a call',
       hint: 'An agent without a single call for so many days is disconnected. Its person is told a week before, and then again. Empty: never.',
     }).optional(),
   }),

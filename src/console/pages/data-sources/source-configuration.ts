@@ -19,7 +19,7 @@ export function configurationCard(c: PageContext, source: Source) {
           ${copyable('document', JSON.stringify(document, null, 2), 'Search configuration as JSON')}
         </details>
         <details class="more">
-          <summary>Replace</summary>
+          <summary>Replace it from a terminal</summary>
           <p>Saving replaces the whole configuration. ${TOKEN}</p>
           ${copyable('configure', line, 'Command that replaces the search configuration')}
         </details>`

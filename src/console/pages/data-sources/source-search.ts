@@ -73,7 +73,9 @@ const entriesOf = (configuration: SearchConfiguration | null): number =>
 function leadFor(isSaved: boolean, isReady: boolean, isNew: boolean): string {
   if (!isReady) return 'An example: replace the names with those of your own table.'
   if (!isSaved) return 'Made from the tables above, and ready to save.'
-  return isNew ? 'What is saved, with the tables above that are not searched yet.' : 'As it is saved.'
+  return isNew
+    ? 'What is saved, with the tables above that are not searched yet.'
+    : 'Edit what is saved. Saving replaces all of it.'
 }
 
 async function save(c: PageContext) {
