@@ -5,6 +5,7 @@ import { invitations } from '../../db/schema.ts'
 import { endAccessSince } from '../../src/contracts/access.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import { listGrants } from '../../src/contracts/grants.ts'
+import { createMachineAgent, listMachineAgents } from '../../src/contracts/machine-agents.ts'
 import { inviteMember, listInvitations } from '../../src/contracts/members.ts'
 import { changePassword, whoAmI } from '../../src/contracts/people.ts'
 import { ROLES } from '../../src/contracts/roles.ts'
@@ -123,6 +124,21 @@ test('of a member: what they have in this organization, and their sessions', asy
   expect(await audited(other)).toEqual([])
 })
 
+test('of a member: the machine agent that they answer for, also where somebody else made it', async () => {
+  const made = () => org.owner.call(createMachineAgent, { name: unique('nightly'), owner_id: person.userId })
+  const [theirs, owners] = [
+    await made(),
+    await org.owner.call(createMachineAgent, { name: unique('nightly') }),
+  ]
+  const ended = await org.owner.call(endAccessSince, { since, user_id: person.userId })
+  expect(ended).toMatchObject({ grants: 1, credentials: 0 })
+  const states = (await org.owner.call(listMachineAgents, {})).machine_agents.map(({ id, state }) => [
+    id,
+    state,
+  ])
+  expect(Object.fromEntries(states)).toEqual({ [theirs.id]: 'disconnected', [owners.id]: 'active' })
+})
+
 test('of a whole organization, and of no other', async () => {
   const admin = await makeMember(system, org, 'admin')
   const [owners, theirs, elsewhere] = [
@@ -131,7 +147,10 @@ test('of a whole organization, and of no other', async () => {
     await holdings(other.owner, other),
   ]
   const token = await makeApiToken(system, org, admin)
-  // An admin does not reach owners.
+  // As the operator makes one.
+  const { id } = await org.owner.call(inviteMember, { org_id: org.id, email: `${unique('new')}@people.test` })
+  await system.db.update(invitations).set({ invitedBy: null }).where(eq(invitations.id, id))
+  // An admin does not reach owners, nor the operator.
   expect(await admin.call(endAccessSince, { since, all: true })).toMatchObject({
     tokens: 1,
     grants: 0,

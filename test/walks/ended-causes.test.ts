@@ -7,7 +7,7 @@ import { acceptInvitation, inviteMember, removeMember } from '../../src/contract
 import { switchOrganization, updateOrganization } from '../../src/contracts/organizations.ts'
 import { changePassword, whoAmI } from '../../src/contracts/people.ts'
 import { signInWithPassword, signOutEverywhere } from '../../src/contracts/sessions.ts'
-import { revokeApiToken } from '../../src/contracts/tokens.ts'
+import { listApiTokens, revokeApiToken } from '../../src/contracts/tokens.ts'
 import {
   makeApiToken,
   makeMember,
@@ -64,6 +64,18 @@ describe('an open invitation', () => {
       await org.owner.call(revokeApiToken, { token_id: first.id })
       await expect(accept(invited, secret)).rejects.toMatchObject(notThere)
     }
+  })
+
+  test('is not open for longer than the token it was made with', async () => {
+    const expiryOf = async (by: Pick<Person, 'call'>) => {
+      const made = await by.call(inviteMember, { org_id: org.id, email: `${unique('new')}@people.test` })
+      return made.expires_at
+    }
+    const token = await makeApiToken(system, org, org.owner, { expires_in_days: 1 })
+    const { tokens } = await org.owner.call(listApiTokens, {})
+    const byToken = await expiryOf(token)
+    expect(tokens.find(({ id }) => id === token.id)?.expires_at).toBe(byToken)
+    expect((await expiryOf(org.owner)) > byToken).toBe(true)
   })
 
   test('of an admin ends when an owner no longer lets admins invite', async () => {

@@ -7,6 +7,7 @@ import {
   apiTokens,
   appMembers,
   appTokens,
+  identities,
   integrations,
   invitations,
   memberships,
@@ -14,7 +15,10 @@ import {
   messageTargets,
   oauthArtifacts,
   organizationDomains,
+  outbox,
+  sessions,
 } from '../../db/schema.ts'
+import { createAppToken, revokeAppToken, rotateAppToken } from '../../src/contracts/app-tokens.ts'
 import {
   createApp,
   listApps,
@@ -29,6 +33,7 @@ import type { NarrowedKind } from '../../src/contracts/endings.ts'
 import { blockOauthClient } from '../../src/contracts/grants.ts'
 import { addGroupMember, createGroup, showGroup } from '../../src/contracts/groups.ts'
 import { makeId } from '../../src/contracts/ids.ts'
+import { SESSION_ROTATION_GRACE_SECONDS } from '../../src/contracts/limits.ts'
 import { listLogs } from '../../src/contracts/logs.ts'
 import {
   acceptInvitation,
@@ -36,6 +41,7 @@ import {
   inviteMember,
   listInvitations,
   removeMember,
+  revokeInvitation,
 } from '../../src/contracts/members.ts'
 import {
   createOrganization,
@@ -56,6 +62,7 @@ import {
   signOut,
   signOutEverywhere,
 } from '../../src/contracts/sessions.ts'
+import { endSupportSession, startSupportSession } from '../../src/contracts/support.ts'
 import { createTicket, listTickets } from '../../src/contracts/tickets.ts'
 import { createApiToken, revokeApiToken, rotateApiToken, validateToken } from '../../src/contracts/tokens.ts'
 import {
@@ -65,7 +72,8 @@ import {
   type Ending,
   type EndingsJournal,
 } from '../../src/cores/endings/index.ts'
-import { endingKeepersOf } from '../../src/cores/record-ending.ts'
+import { addEndingKeeper, endingKeepersOf } from '../../src/cores/record-ending.ts'
+import { localDirectory } from '../../src/cores/directory/index.ts'
 import { signInWithProvider } from '../../src/cores/identity/index.ts'
 import {
   newAssistant,
@@ -74,6 +82,7 @@ import {
   whoami,
   type ListeningSystem,
 } from '../support/assistant.ts'
+import { askCli, signInCli } from '../support/cli-login.ts'
 import { insertSource } from '../support/data-sources.ts'
 import { watchStatements } from '../support/crossing-statements.ts'
 import { newDatabase, testDatabase } from '../support/database.ts'
@@ -91,6 +100,7 @@ import {
 import { expectStaysLess, NARROWINGS, removedGroup } from '../support/narrowings.ts'
 import { OPERATOR_TOKEN } from '../support/system.ts'
 import { TABLE_ENDINGS, type EndingTable } from '../support/table-endings.ts'
+import { newWalker, personIn, signInOnPage } from '../support/walker.ts'
 
 let system: ListeningSystem
 let org: Org
@@ -282,6 +292,136 @@ describe('what became less stays less when the database has lost that, until som
       (await by.owner.call(showDataSource, { source_id: id })).exposed
     expect([await isExposed(org, mine), await isExposed(other, theirs)]).toEqual([false, true])
   })
+})
+
+describe('what is ended by hand', () => {
+  /** What ended meanwhile, as whoever keeps endings is told. */
+  async function endedBy(work: () => Promise<unknown>): Promise<readonly Ending[]> {
+    const kept: Ending[] = []
+    const leave = addEndingKeeper(system.ownDb, {
+      async committing(endings) {
+        kept.push(...endings)
+        return async () => {}
+      },
+    })
+    await work().finally(leave)
+    return kept
+  }
+  const told = async (work: () => Promise<unknown>) =>
+    (await endedBy(work)).map(({ kind, id, orgId }) => ({ kind, id, orgId }))
+  const clock = () => system.clock.now()
+  const change = (from: string, to: string) => ({ current_password: from, new_password: to })
+
+  test('is told: sessions, which are their people’s', async () => {
+    const [person, browser] = [await makeMember(system, org, 'viewer'), newWalker(system)]
+    await signInOnPage(browser, person.email)
+    const { session_id: inBrowser } = await (await personIn(system, browser))!.call(whoAmI, {})
+    // Another sign-in in the same browser takes its place.
+    const again = () => signInOnPage(browser, person.email, '/auth/sign-in?prompt=login')
+    expect(await told(again)).toMatchObject([{ kind: 'session', id: inBrowser }])
+    const { session_id: id } = await person.call(whoAmI, {})
+    const out = () => person.call(signOut, { session_id: id! })
+    expect(await told(out)).toMatchObject([{ kind: 'session', id }])
+    const replayed = await makeMember(system, org, 'viewer')
+    const { session_id } = await replayed.call(whoAmI, {})
+    await replayed.call(rotateSession, {})
+    const before = new Date(clock().getTime() - SESSION_ROTATION_GRACE_SECONDS * 1000)
+    await system.db.update(sessions).set({ rotatedAt: before }).where(eq(sessions.id, session_id!))
+    const replay = async () => expect(await works(replayed.call(whoAmI, {}))).toBe(false)
+    expect(await told(replay)).toMatchObject([{ kind: 'session', id: session_id }])
+    const login = await signInCli(system, org, await makeMember(system, org, 'viewer'))
+    const { cli_session_id } = await login.call(whoAmI, {})
+    const logout = () => askCli(system, 'revoke', { token: login.refresh })
+    expect(await told(logout)).toMatchObject([{ kind: 'session', id: cli_session_id }])
+  })
+
+  test('is told: invitations, tokens of apps, support sessions', async () => {
+    const invited = [await invite(org.owner), await invite(org.owner)] as const
+    const revoke = { org_id: org.id, invitation_id: invited[0].id }
+    expect(await told(() => org.owner.call(revokeInvitation, revoke))).toEqual([
+      { kind: 'invitation', id: invited[0].id, orgId: org.id },
+    ])
+    expect(await told(() => invite(org.owner, invited[1].email))).toEqual([
+      { kind: 'invitation', id: invited[1].id, orgId: org.id },
+    ])
+    const alias = unique('app')
+    await org.owner.call(createApp, { alias, name: 'Shop' })
+    const token = await org.owner.call(createAppToken, { alias, name: 'collector', scope: 'apps:report' })
+    const over = { alias, token_id: token.id }
+    for (const kind of ['app_token_rotated', 'app_token'])
+      expect(
+        await told(() => org.owner.call(kind === 'app_token' ? revokeAppToken : rotateAppToken, over)),
+      ).toEqual([{ kind, id: token.id, orgId: org.id }])
+    const { id } = await system.as({ token: OPERATOR_TOKEN })(startSupportSession, {
+      org: org.id,
+      staff_email: (await makePerson(system)).email,
+      reason: 'Ticket 4711',
+    })
+    expect(await told(() => org.owner.call(endSupportSession, { support_session_id: id }))).toEqual([
+      { kind: 'support_session', id, orgId: org.id },
+    ])
+  })
+
+  test('is not done over what came after it: a password that was changed again stays', async () => {
+    const person = await makePerson(system)
+    const first = await endedBy(() => person.call(changePassword, change(PASSWORD, 'the second password')))
+    await person.call(changePassword, change('the second password', 'and the third password'))
+    expect(await endLost({ db: system.db, clock }, first)).toBe(0)
+    const enter = (password: string) =>
+      works(system.as()(signInWithPassword, { email: person.email, password }))
+    expect([await enter('the second password'), await enter('and the third password')]).toEqual([false, true])
+  })
+
+  test('is done again however many there are, and each of them', async () => {
+    const tokens = [await makeApiToken(system, org, org.owner), await makeApiToken(system, org, org.owner)]
+    const unknown = Array.from({ length: 199 }, () => makeId('tok', 0))
+    const ids = [...unknown, ...tokens.map(({ id }) => id)]
+    const all = ids.map((id) => ({ kind: 'api_token' as const, id, orgId: org.id }))
+    expect(await endLost({ db: system.db, clock }, all)).toBe(2)
+    for (const { call } of tokens) expect(await works(call(whoAmI, {}))).toBe(false)
+  })
+
+  /** With a revoked credential another grant took its place, for those that were left. */
+  test('is not done again to a grant that ended with a credential: the credential ends', async () => {
+    const agent = await makeMachineAgent(org.owner)
+    const grant = { kind: 'grant' as const, id: agent.grant_id!, orgId: org.id }
+    expect(
+      await endLost({ db: system.db, clock }, [{ ...grant, to: { reason: 'credential_revoked' } }]),
+    ).toBe(0)
+    expect((await comesIn(system, basic(agent))).status).toBe(200)
+    expect(await endLost({ db: system.db, clock }, [{ ...grant, to: { reason: 'revoked' } }])).toBe(1)
+    expect((await comesIn(system, basic(agent))).status).not.toBe(200)
+  })
+
+  test('is told as an event each time, also of somebody who came back', async () => {
+    const person = await makeMember(system, org, 'viewer')
+    await remove(person)
+    await comeBack(person)
+    await remove(person)
+    const isTheirs = and(eq(outbox.orgId, org.id), eq(outbox.subject, `members/${person.userId}`))
+    const rows = await system.db.select().from(outbox).where(isTheirs)
+    expect(rows.map(({ type }) => type)).toEqual(['org.member.removed', 'org.member.removed'])
+    expect(new Set(rows.map(({ dedupKey }) => dedupKey)).size).toBe(2)
+  })
+})
+
+test('a lowered person keeps the credentials of machine agents that they could still make, and no others', async () => {
+  const [boss, admin] = [await makeMember(system, org, 'owner'), await makeMember(system, org, 'admin')]
+  const owner_id = org.owner.userId
+  const sensitive = await makeMachineAgent(boss, {
+    owner_id,
+    role: 'developer',
+    scopes: ['data:read', 'maintenance:admin'],
+  })
+  const [high, low] = [
+    await makeMachineAgent(admin, { owner_id, role: 'admin' }),
+    await makeMachineAgent(admin, { owner_id, role: 'developer' }),
+  ]
+  const [{ userId: bossId }, { userId: adminId }] = [boss, admin]
+  await org.owner.call(changeMemberRole, { org_id: org.id, user_id: bossId, role: 'admin' })
+  await org.owner.call(changeMemberRole, { org_id: org.id, user_id: adminId, role: 'developer' })
+  const isIn = async (agent: typeof high) => (await comesIn(system, basic(agent))).status === 200
+  expect([await isIn(sensitive), await isIn(high), await isIn(low)]).toEqual([false, false, true])
 })
 
 describe('endings of which nobody knows whether they are done', () => {
@@ -748,16 +888,51 @@ describe('a removal is remembered', () => {
       const [stored, vouched, claimed] = [email(), email(), email()]
       const subject = unique('sub')
       await provided(stored, { subject, verified })
-      await provided(vouched, { subject })
+      // However the provider spells it.
+      await provided(vouched.toUpperCase(), { subject })
       const [userId] = await members(stored)
       await provided(claimed, { verified: false })
+      const invited = await invite(org.owner, vouched)
       await org.owner.call(removeMember, { org_id: org.id, user_id: userId! })
+      const { invitations: open } = await org.owner.call(listInvitations, { org_id: org.id, limit: 200 })
+      expect(open.filter(({ id }) => id === invited.id)).toEqual([])
       await provided(vouched)
       expect(await members(vouched)).toEqual([])
       await provided(claimed)
       expect(await members(claimed)).toHaveLength(1)
     },
   )
+
+  /** Whose mailbox an integration writes to. */
+  test('and since when; a claimed address is nobody’s, before and after', async () => {
+    const directory = localDirectory(() => system.clock.now())
+    const [person, address] = [await makeMember(system, org, 'viewer'), email()]
+    const holder = (since = new Date(0), where = org) =>
+      directory.readAddressHolder(system.db, { orgId: where.id, email: address, since })
+    const now = system.clock.now()
+    const said = { provider: 'google', issuer: 'https://accounts.test', createdAt: now, lastUsedAt: now }
+    const { userId } = person
+    const claimed = { ...said, userId, email: address.toUpperCase(), emailVerified: false }
+    await system.db.insert(identities).values({ ...claimed, subject: unique('sub') })
+    expect(await holder()).toBe('nobody')
+    await system.db.update(identities).set({ emailVerified: true }).where(eq(identities.userId, userId))
+    expect([await holder(), await holder(undefined, other)]).toEqual(['member', 'nobody'])
+    await remove(person)
+    const later = new Date(system.clock.now().getTime() + 60_000)
+    expect([await holder(), await holder(later)]).toEqual(['former', 'nobody'])
+  })
+
+  test('a group names the address of a member only where it is proven', async () => {
+    const people = [await makePerson(system), await makePerson(system, { verified: false })] as const
+    const { id: group_id } = await org.owner.call(createGroup, { name: unique('group') })
+    for (const person of people) {
+      await makeMember(system, org, 'viewer', person)
+      await org.owner.call(addGroupMember, { group_id, member_id: person.userId })
+    }
+    const { members: shown } = await org.owner.call(showGroup, { group_id })
+    const emails = new Map(shown.map(({ id, email: seen }) => [id, seen]))
+    expect(people.map(({ userId }) => emails.get(userId))).toEqual([people[0].email, null])
+  })
 
   test('until somebody invites them by hand', async () => {
     const person = await makePerson(system, { email: email() })

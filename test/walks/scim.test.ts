@@ -1,7 +1,15 @@
 /** SCIM: the directory of an organization says who its people are. Requests as Entra and Okta document them. */
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { and, eq, isNull, sql } from '../../db/drizzle.ts'
-import { identities, invitations, memberships, provisionedPeople, users } from '../../db/schema.ts'
+import {
+  identities,
+  invitations,
+  memberships,
+  provisionedPeople,
+  provisionedPlaces,
+  users,
+} from '../../db/schema.ts'
+import { endAccessSince } from '../../src/contracts/access.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import {
   addGroupMember,
@@ -163,8 +171,19 @@ describe('setting it up', () => {
       displayName: unique('Legal'),
       members: [{ value: ada.id }],
     })
+    const other = await makeScimOrg(system)
+    const grace = await provision(other)
+    await other.directory('POST', '/Groups', {
+      displayName: unique('Legal'),
+      members: [{ value: grace.id }],
+    })
+    const placesIn = ({ org }: ScimOrg) =>
+      system.db.$count(provisionedPlaces, eq(provisionedPlaces.orgId, org.id))
+    expect([await placesIn(at), await placesIn(other)]).toEqual([1, 1])
     expect(await at.org.owner.call(revokeScimBearer, {})).toEqual({ members: 1, waiting: 1 })
     expect((await at.directory('GET', '/Users')).status).toBe(401)
+    // Of what the directory said nothing is left that another one would find.
+    expect([await placesIn(at), await placesIn(other)]).toEqual([0, 1])
     expect(await roleIn(at.org, userId)).toBe('viewer')
     expect(await at.org.owner.call(showGroup, { group_id: group.id })).toMatchObject({
       members: [{ id: userId }],
@@ -174,6 +193,21 @@ describe('setting it up', () => {
     expect(await roleIn(at.org, late.userId)).toBe('member')
     await expect(at.org.owner.call(revokeScimBearer, {})).rejects.toMatchObject({ code: 'NOT_FOUND' })
     expect(await actionsIn(at.org)).toContain('scim.revoked')
+  })
+
+  test('ending the access of whoever rotated the bearer ends it, whoever made it', async () => {
+    const at = await makeScimOrg(system)
+    const second = await makeMember(system, at.org, 'owner')
+    system.clock.advance(60)
+    const since = system.clock.now().toISOString()
+    const { token } = await second.call(rotateScimBearer, { overlap_hours: 0 })
+    const directory = directoryOf(system, token)
+    const end = ({ userId }: { userId: string }) =>
+      at.org.owner.call(endAccessSince, { since, user_id: userId })
+    expect((await end(at.org.owner)).credentials).toBe(0)
+    expect((await directory('GET', '/Users')).status).toBe(200)
+    expect((await end(second)).credentials).toBe(1)
+    expect((await directory('GET', '/Users')).status).toBe(401)
   })
 
   test('ending all access of the organization ends it, and no other', async () => {
