@@ -12,6 +12,7 @@ import { CLI_PATH } from '../../src/contracts/cli-login.ts'
 import {
   CLI_ACCESS_TOKEN_SECONDS,
   CLI_CODE_TRIES_PER_PERSON,
+  CLI_FAILURES_PER_NETWORK,
   CLI_LOGIN,
   CLI_LOGINS_PER_NETWORK,
   CLI_SESSION_SECONDS,
@@ -342,9 +343,11 @@ describe('what ends it', () => {
     const { userCode } = await startDevice(system)
     const walker = await signedInWalker(system, person)
     await decideOn(walker, await typeCode(walker, userCode), 'approve', org!.id)
+    const fetched = await signInCli(system, org!, owner)
     system.clock.advance(CLI_LOGIN.seconds)
     await sweepSignIns({ db: system.db, clock: () => system.clock.now() })
     expect((await person.call(listSessions, {})).sessions.map(({ kind }) => kind)).not.toContain('cli')
+    expect(await isLive(fetched)).toEqual([true, true])
   })
 })
 
@@ -452,9 +455,12 @@ describe('a device code', () => {
   test('cannot be guessed: after ten that are wrong, so long that it says', async () => {
     const person = await makeMember(system, org!, 'viewer')
     const walker = await signedInWalker(system, person)
-    const { userCode } = await startDevice(system)
+    const [{ userCode }, used] = [await startDevice(system), await startDevice(system)]
+    const decider = await signedInWalker(system, owner)
+    await decideOn(decider, await typeCode(decider, used.userCode), 'deny')
+    // One that is over counts like one that never was.
     for (let tried = 0; tried < CLI_CODE_TRIES_PER_PERSON.count; tried++)
-      expect((await typeCode(walker, 'BBBB-BBBB')).status).toBe(400)
+      expect((await typeCode(walker, tried % 2 === 0 ? 'BBBB-BBBB' : used.userCode)).status).toBe(400)
     const refused = await typeCode(walker, userCode)
     expect(refused.status).toBe(429)
     const seconds = Number(refused.headers.get('retry-after'))
@@ -602,6 +608,14 @@ describe('the endpoints', () => {
       expect((await askCli(system, 'token', { grant_type: grant_type! })).body['error']).toBe(error)
     const json = await system.fetch(`${CLI_PATH}/token`, { method: 'POST', body: '{}' })
     expect(json.status).toBe(400)
+  })
+
+  test('refuse whoever guesses at tokens, by network, and nobody else', async () => {
+    const network = newAddress().replace(/::1$/, '')
+    const guess = async (host: string) => (await poll(system, 'made up', `${network}::${host}`)).status
+    for (let tried = 0; tried < CLI_FAILURES_PER_NETWORK.count; tried++) expect(await guess('1')).toBe(400)
+    expect(await guess('2')).toBe(429)
+    expect((await poll(system, 'made up')).status).toBe(400)
   })
 
   test('stand in no discovery document', async () => {

@@ -72,8 +72,12 @@ describe('an unproven password account gives way to whoever', () => {
     const claimed = await claimer()
     const { email } = claimed.person
     const { link, org } = await invitation(system, { email })
+    const early = newWalker(system)
+    const reset = await early.open(await resetLink(system, email))
     const { walker, answer } = await register(link)
     expect(answer.status).toBe(303)
+    // Mailed to whoever has the address now, for the account of another.
+    expect((await early.submit(reset, 'Save', { password: NEW_PASSWORD })).status).toBe(404)
     const owner = await personIn(system, walker)
     expect(owner).toMatchObject({ email })
     expect(await owner!.call(showProfile, {})).toMatchObject({ email_verified: true })
@@ -169,12 +173,15 @@ test('a provider that answers for one address does not prove another that is sto
     system.providers.oidc.misbehave({ idToken: { email, email_verified } })
   claim(stored, false)
   await signInThrough(system, walker, 'oidc', 'bobProven')
-  claim(`own@${unique('elsewhere')}.test`, true)
+  // Nor does the account that shows that one give way: nobody has it in its place.
+  const { person: other } = await claimer(`own@${unique('elsewhere')}.test`)
+  claim(other.email, true)
   const again = newWalker(system)
   await signInThrough(system, again, 'oidc', 'bobProven')
   system.providers.oidc.misbehave({})
   const person = await personIn(system, again)
   expect(await person!.call(showProfile, {})).toMatchObject({ email: stored, email_verified: false })
+  expect(await other.call(showProfile, {})).toMatchObject({ email: other.email })
   expect((await person!.call(listOrganizations, {})).organizations).toEqual([])
 })
 

@@ -4,6 +4,7 @@ import {
   MAIL_LINK_SECONDS,
   OPERATOR_LINK_SECONDS,
   SIGN_IN_FAILURES_PER_ADDRESS,
+  VERIFICATIONS_PER_PERSON,
 } from '../../src/contracts/limits.ts'
 import {
   createOrganizationAsOperator,
@@ -112,6 +113,17 @@ describe('a link that proves an address', () => {
     expect(await mine()).toEqual([])
     await prove(system, person, await verificationLink(system, person))
     expect(await mine()).toEqual([id])
+  })
+
+  test('is sent so often to one person, whatever the addresses; others still get theirs', async () => {
+    const [person, other] = [
+      await makePerson(system, { verified: false }),
+      await makePerson(system, { verified: false }),
+    ]
+    const ask = ({ call }: Person) => call(sendEmailVerification, { email: `${unique('new')}@people.test` })
+    for (let n = 0; n < VERIFICATIONS_PER_PERSON.count; n++) await ask(person)
+    await expect(ask(person)).rejects.toMatchObject({ code: 'RATE_LIMITED' })
+    await ask(other)
   })
 
   test('is not sent for an address that is proven', async () => {

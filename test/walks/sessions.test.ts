@@ -14,7 +14,7 @@ import {
   USER_TOKEN_SECONDS,
 } from '../../src/contracts/limits.ts'
 import { makeId } from '../../src/contracts/ids.ts'
-import { createOrganization } from '../../src/contracts/organizations.ts'
+import { createOrganization, switchOrganization } from '../../src/contracts/organizations.ts'
 import { changePassword, whoAmI } from '../../src/contracts/people.ts'
 import {
   exchangeSignInCode,
@@ -318,6 +318,24 @@ describe('the end of a session', () => {
     await here.call(signOut, { session_id: 'current' })
     await expect(here.call(whoAmI, {})).rejects.toMatchObject(UNAUTHENTICATED)
     expect((await there.call(whoAmI, {})).user.id).toBe(here.userId)
+  })
+
+  test('is in the audit trail of the organization that the ended session worked in', async () => {
+    const person = await makePerson(system)
+    const [here, there] = [await makeOrganization(system, person), await makeOrganization(system, person)]
+    const ended = await signedIn(system, person.email)
+    const { session_id } = await ended.call(whoAmI, {})
+    await ended.call(switchOrganization, { org_id: there.id })
+    await person.call(signOut, { session_id: session_id! })
+    const told = await Promise.all(
+      [here, there].map(({ id }) =>
+        system.as({ token: person.token, organization: id })(listAudit, {
+          org_id: id,
+          action: 'session.ended',
+        }),
+      ),
+    )
+    expect(told.map(({ audit }) => audit.length)).toEqual([0, 1])
   })
 
   test('another session of one’s own can be ended by its id', async () => {

@@ -9,7 +9,8 @@ import {
 } from '../../src/contracts/limits.ts'
 import { changePassword, whoAmI } from '../../src/contracts/people.ts'
 import { exchangeSignInCode, listSessions, signOutEverywhere } from '../../src/contracts/sessions.ts'
-import { makeOrganization, makePerson, PASSWORD, signedIn, unique } from '../support/make.ts'
+import { findKnownDevice, rememberDevice } from '../../src/cores/identity/index.ts'
+import { makeOrganization, makePerson, PASSWORD, signedIn, unique, type Person } from '../support/make.ts'
 import { ORIGIN, startSystem, type TestSystem } from '../support/system.ts'
 import { newWalker, PAGES, sameSecrets, signInOnPage, type Page } from '../support/walker.ts'
 
@@ -292,12 +293,34 @@ describe('a wrong password', () => {
       }
     })
 
+    test('a device remembers those who signed in last, whatever it held before', () => {
+      const deps = system.system.auth!
+      const emails = Array.from({ length: 8 }, () => `${unique('person')}@people.test`)
+      let cookie: string | undefined
+      for (const email of emails) cookie = rememberDevice(deps, email, cookie)
+      const known = emails.map((email) => findKnownDevice(deps, email, cookie) !== undefined)
+      expect(known).toEqual([false, false, false, true, true, true, true, true])
+    })
+
     test('does not keep the person who is in from changing the password', async () => {
       const { email, call } = await makePerson(system)
       await lockOut(system, email)
       const change = { current_password: PASSWORD, new_password: 'another few words here' }
       await expect(call(changePassword, change)).resolves.toEqual({})
     })
+  })
+
+  test('for the password of now counts for its person, in whichever session they guess', async () => {
+    const [{ email, call }, other] = [await makePerson(system), await makePerson(system)]
+    const second = await signedIn(system, email)
+    const guess = (by: Person['call']) =>
+      by(changePassword, { current_password: 'a wrong one', new_password: 'another few words here' })
+    for (let time = 0; time < SIGN_IN_FAILURES_PER_EMAIL.count; time++)
+      await expect(guess(time % 2 === 0 ? call : second.call)).rejects.toMatchObject({
+        code: 'INVALID_REQUEST',
+      })
+    await expect(guess(second.call)).rejects.toMatchObject({ code: 'RATE_LIMITED' })
+    await expect(guess(other.call)).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
   })
 
   test('a success gives the tries back', async () => {

@@ -1,5 +1,5 @@
 /** API tokens: shown once, good for what they were made for, revoked at once, and invisible to other organizations. */
-import { sql } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import { apiTokens } from '../../db/schema.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
@@ -246,6 +246,17 @@ describe('a token made by a token', () => {
     await expect(parent.call(createApiToken, { name: 'child', role_cap: 'admin' })).rejects.toMatchObject({
       code: 'FORBIDDEN',
     })
+  })
+
+  test('has no roles on apps where that has none, as one from before tokens had them', async () => {
+    const parent = await makeApiToken(system, org, org.owner, { role_cap: 'developer' })
+    const carriesAppRoles = async () => {
+      const { token } = await parent.call(createApiToken, { name: 'child' })
+      return (await validate(token)).carries_app_roles
+    }
+    expect(await carriesAppRoles()).toBe(true)
+    await system.db.update(apiTokens).set({ carriesAppRoles: false }).where(eq(apiTokens.id, parent.id))
+    expect(await carriesAppRoles()).toBe(false)
   })
 })
 
