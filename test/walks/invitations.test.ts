@@ -1,5 +1,7 @@
 /** Invitations: a link for one organization and one person that works once, and only while its inviter may still invite. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { eq } from '../../db/drizzle.ts'
+import { invitations } from '../../db/schema.ts'
 import { INVITATION_SECONDS, MAILS_PER_ADDRESS } from '../../src/contracts/limits.ts'
 import {
   acceptInvitation,
@@ -15,6 +17,7 @@ import { showProfile, whoAmI } from '../../src/contracts/people.ts'
 import type { GRANTABLE_ROLES, Role } from '../../src/contracts/roles.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import type { Message } from '../../src/cores/dependencies.ts'
+import { sweepInvitations } from '../../src/cores/organizations/index.ts'
 import { answerTo } from '../support/answers.ts'
 import { linkIn } from '../support/links.ts'
 import { makeMember, makeOrganization, makePerson, unique, type Org, type Person } from '../support/make.ts'
@@ -46,6 +49,10 @@ async function invite(org: Org, { by = org.owner, email = newcomer(), role = 'vi
 const accept = (person: Pick<Person, 'call'>, token: string) => person.call(acceptInvitation, { token })
 const openOnes = async (org: Org) => (await org.owner.call(listInvitations, { org_id: org.id })).invitations
 const GONE = { code: 'NOT_FOUND' }
+const expire = async (id: string, daysAgo: number) => {
+  const expiresAt = new Date(system.clock.now().getTime() - daysAgo * 24 * 60 * 60 * 1000)
+  await system.db.update(invitations).set({ expiresAt }).where(eq(invitations.id, id))
+}
 
 describe('without a mail server', () => {
   test('the link is shown to the inviter once, and lets a signed-in person in', async () => {
@@ -127,6 +134,9 @@ describe('with a mail server', () => {
     expect(mailing.mails.filter(({ to }) => to === email)).toHaveLength(MAILS_PER_ADDRESS.count)
     // The link that was mailed last is still the one that works.
     expect(await openOnes(org)).toEqual(before)
+    // Another organization has nothing to do with it.
+    await invite(await makeOrganization(mailing), { email })
+    expect(mailing.mails.filter(({ to }) => to === email)).toHaveLength(MAILS_PER_ADDRESS.count + 1)
   })
 })
 
@@ -212,6 +222,26 @@ test('somebody who is here already, by a verified address, is a conflict; by a c
   for (const person of [known, claimed]) await makeMember(system, org, 'viewer', person)
   await expect(invite(org, { email: known.email })).rejects.toMatchObject({ code: 'CONFLICT' })
   expect((await invite(org, { email: claimed.email })).email).toBe(claimed.email)
+})
+
+test('an owner’s invitation keeps admins from inviting the address only until it is over', async () => {
+  const org = await makeOrganization(system)
+  await org.owner.call(updateOrganization, { org_id: org.id, admins_may_invite: true })
+  const admin = await makeMember(system, org, 'admin')
+  const { id, email } = await invite(org)
+  await expect(invite(org, { by: admin, email })).rejects.toMatchObject({ code: 'FORBIDDEN' })
+  await expire(id, 0)
+  expect(await invite(org, { by: admin, email })).toMatchObject({ email, invited_by: admin.name })
+})
+
+test('what was open is kept for thirty days after it is over, for whoever investigates', async () => {
+  const org = await makeOrganization(system)
+  const [open, over, old] = [await invite(org), await invite(org), await invite(org)]
+  await expire(over.id, 29)
+  await expire(old.id, 31)
+  await sweepInvitations({ db: system.db, clock: () => system.clock.now() })
+  const kept = await system.db.select().from(invitations).where(eq(invitations.orgId, org.id))
+  expect(kept.map(({ id }) => id).toSorted()).toEqual([open.id, over.id].toSorted())
 })
 
 test('another organization neither sees nor revokes an invitation', async () => {

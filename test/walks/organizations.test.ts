@@ -19,6 +19,7 @@ import {
 } from '../../src/contracts/organizations.ts'
 import { sendEmailVerification, showProfile, whoAmI } from '../../src/contracts/people.ts'
 import { signInWithPassword } from '../../src/contracts/sessions.ts'
+import { validateToken } from '../../src/contracts/tokens.ts'
 import { answerTo } from '../support/answers.ts'
 import { linkIn, mailTo } from '../support/links.ts'
 import {
@@ -295,6 +296,8 @@ describe('an organization without an owner', () => {
     })
     expect(await ownersOf(person, id)).toEqual([person.userId])
     expect((await organizationsOf(person)).map((one) => one.id)).toEqual([id])
+    // Named by hand: their domain may bring them in again, too.
+    expect(await system.db.select().from(formerMembers).where(eq(formerMembers.orgId, id))).toEqual([])
     await expect(person.call(showOrganization, { org_id: other.id })).rejects.toMatchObject({
       code: 'NOT_FOUND',
     })
@@ -521,8 +524,15 @@ describe('a person in several organizations', () => {
     const second = await makeOrganization(system)
     await makeMember(system, second, 'viewer', person)
     await person.call(switchOrganization, { org_id: second.id })
+    system.clock.advance(1)
+    await makeMember(system, await makeOrganization(system), 'viewer', person)
+    // As every page of the console asks, with all of them.
+    const withAll = async () =>
+      (await system.as()(validateToken, { token: person.token, organizations: true })).organization?.id
+    expect(await withAll()).toBe(second.id)
     await second.owner.call(removeMember, { org_id: second.id, user_id: person.userId })
     expect((await person.call(whoAmI, {})).organization?.id).toBe(first.id)
+    expect(await withAll()).toBe(first.id)
     const next = await system.as()(signInWithPassword, { email: person.email, password: PASSWORD })
     expect(next.organization?.id).toBe(first.id)
   })

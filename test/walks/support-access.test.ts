@@ -186,6 +186,9 @@ describe('how it ends, on the very next call', () => {
     expect((await org.owner.call(listSupportSessions, {})).support_sessions).toMatchObject([
       { live: false, ended_at: null },
     ])
+    // Over is over: they may come again.
+    expect(await start()).toMatchObject({ live: true })
+    await expect(start()).rejects.toMatchObject(refused('CONFLICT'))
   })
 
   test('by the member of staff', async () => {
