@@ -1,7 +1,7 @@
 /** One agent: what it may do, what it did, how it ended; told to its user and to admins, and to nobody else. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { asc, eq } from '../../db/drizzle.ts'
-import { apps, outbox, platformAccessGrants } from '../../db/schema.ts'
+import { apps, grantUses, outbox, platformAccessGrants } from '../../db/schema.ts'
 import { showAccess } from '../../src/contracts/access.ts'
 import {
   listActivity,
@@ -19,6 +19,7 @@ import { updateOrganization } from '../../src/contracts/organizations.ts'
 import { SCOPE_EDITION, type Scope } from '../../src/contracts/scopes.ts'
 import { createApiToken, revokeApiToken } from '../../src/contracts/tokens.ts'
 import { narrowUnusedGrants } from '../../src/cores/grants/index.ts'
+import { organizationChoices } from '../../oauth/connector/organization-choices.ts'
 import { signActor } from '../support/actor.ts'
 import { insertSource } from '../support/data-sources.ts'
 import { makeMember, makeOrganization, signedIn, unique, type Org, type Person } from '../support/make.ts'
@@ -169,6 +170,12 @@ describe('the page of an agent', () => {
     const block = { client_id: agent.clientId, blocked: true }
     await elsewhere.owner.call(blockOauthClient, block)
     expect((await show(viewer, agent)).blocked).toBe(false)
+    // Whoever is in both may still connect it here.
+    await makeMember(system, elsewhere, 'viewer', viewer)
+    const asked = { clientId: agent.clientId, kind: 'metadata_document', scopes: [] } as const
+    const places = await organizationChoices(system.system.auth!, viewer.userId, asked)
+    const isOpen = Object.fromEntries(places.map((place) => [place.id, place.isOpen]))
+    expect(isOpen).toEqual({ [org.id]: true, [elsewhere.id]: false })
     await org.owner.call(blockOauthClient, block)
     expect((await show(viewer, agent)).blocked).toBe(true)
   })
@@ -386,6 +393,18 @@ describe('what an agent uses', () => {
     })
     const second = await connect(org, viewer)
     expect((await show(viewer, second)).use.scopes.map(({ calls }) => calls)).toEqual([0, 0])
+    // Of several data sources it is all calls, and the last of them.
+    const [earlier, later] = [new Date(Date.parse(use.since) + 1000), new Date(Date.parse(use.since) + 2000)]
+    const used = { orgId: org.id, grantId: second.id, scope: 'data:read' as const }
+    await system.db.insert(grantUses).values([
+      { ...used, sourceId: 'ds_1', calls: 2, lastUsedAt: later },
+      { ...used, sourceId: 'ds_2', calls: 3, lastUsedAt: earlier },
+    ])
+    expect((await show(viewer, second)).use.scopes[0]).toEqual({
+      scope: 'data:read',
+      calls: 5,
+      last_used_at: later.toISOString(),
+    })
     const elsewhere = await makeOrganization(system)
     const other = await connect(elsewhere, elsewhere.owner)
     expect((await show(elsewhere.owner, other)).use.scopes.map(({ calls }) => calls)).toEqual([0, 0])
@@ -471,6 +490,12 @@ describe('what an agent uses', () => {
     await judge()
     await judge()
     expect((await rightsOf(agent)).scopes).toEqual(['maintenance:read'])
+    // What they were told has come to pass: of whatever comes next they are told anew.
+    const [row] = await system.db
+      .select()
+      .from(platformAccessGrants)
+      .where(eq(platformAccessGrants.id, agent.id))
+    expect(row!.narrowingToldAt).toBeNull()
     expect((await eventsOf(org)).slice(1)).toEqual([{ type: 'agent.narrowed', ...told }])
     const narrowed = { org_id: org.id, action: 'grant.narrowed' } as const
     const { audit } = await (await again(org.owner)).call(listAudit, narrowed)
@@ -581,6 +606,16 @@ describe('what somebody reaches', () => {
     expect(data_sources.map(({ id }) => id)).toEqual([open.sourceId])
     const wider = { grant_id: agent.id, sources: ['db_beta'] }
     await expect(org.owner.call(showAccess, wider)).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
+  })
+
+  test('a data source that its person may not know is named to them nowhere, though its grant holds it', async () => {
+    const [open, high] = [
+      await insertSource(system, org, { ...ALL, name: 'alpha', minimumRole: 'viewer' }),
+      await insertSource(system, org, { ...ALL, name: 'beta', minimumRole: 'developer' }),
+    ]
+    const held = await connect(org, viewer, 'Desk assistant', { sources: [open.id, high.id] })
+    const seenBy = async (who: Person) => (await show(who, held)).sources?.map(({ id }) => id)
+    expect([await seenBy(viewer), await seenBy(org.owner)]).toEqual([[open.id], [open.id, high.id]])
   })
 
   test('with another role is told before it is given', async () => {

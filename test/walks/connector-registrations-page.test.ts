@@ -1,10 +1,11 @@
 /** The operator sees who takes the slots of dynamic registration, and frees one: by API and on a page. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { eq } from '../../db/drizzle.ts'
+import { eq, gt } from '../../db/drizzle.ts'
 import { platformAccessGrants, platformOauthClients } from '../../db/schema.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import { evictRegistration, listRegistrations, setOauthClientActive } from '../../src/contracts/grants.ts'
 import { OPERATOR_PAGE_SECONDS, OPERATOR_TOKEN_FAILURES_PER_ADDRESS } from '../../src/contracts/limits.ts'
+import { sweepOauth } from '../../src/cores/grants/index.ts'
 import {
   newAssistant,
   preRegistered,
@@ -33,6 +34,7 @@ const add = async (client_name: string, address: string, redirect = LOCAL): Prom
   const { body } = await register(system, { client_name, redirect_uris: [redirect] }, address)
   return String(body.client_id)
 }
+const daysFromNow = (days: number) => new Date(system.clock.now().getTime() + days * 24 * 60 * 60 * 1000)
 const connect = async (clientId: string) => {
   const org = await makeOrganization(system)
   const tokens = await newAssistant(system, { clientId, redirectUri: LOCAL }).connect(org.owner)
@@ -89,12 +91,40 @@ describe('the operations', () => {
     for (const client_id of [clientId, 'dcr_unknown', 'https://app.example/client.json']) {
       await expect(operator()(evictRegistration, { client_id })).rejects.toMatchObject({ code: 'NOT_FOUND' })
     }
+    // Turning on what nobody knows turns nothing off, either.
+    for (const client_id of ['dcr_unknown', 'https://app.example/client.json'])
+      await expect(operator()(setOauthClientActive, { client_id, is_active: true })).rejects.toMatchObject({
+        code: 'NOT_FOUND',
+      })
+    expect(await system.db.$count(platformOauthClients)).toBe(1)
     const { owner } = await makeOrganization(system)
     await expect(owner.call(listRegistrations, {})).rejects.toMatchObject({ code: 'FORBIDDEN' })
     await expect(owner.call(evictRegistration, { client_id: clientId })).rejects.toMatchObject({
       code: 'FORBIDDEN',
     })
   })
+})
+
+test('one that was turned off is refused also when it is over and swept; others are forgotten', async () => {
+  const [off] = [await add('Off', '192.0.2.9'), await add('Gone', '192.0.2.9')]
+  await operator()(setOauthClientActive, { client_id: off, is_active: false })
+  await system.db.update(platformOauthClients).set({ expiresAt: daysFromNow(-31) })
+  await sweepOauth({ db: system.db, clock: () => system.clock.now() })
+  expect((await system.db.select().from(platformOauthClients)).map(({ clientId }) => clientId)).toEqual([off])
+  const again = (client_name: string) =>
+    register(system, { client_name, redirect_uris: [LOCAL] }, '192.0.2.9')
+  expect([(await again('Off')).status, (await again('Gone')).status]).toEqual([403, 201])
+})
+
+test('one that is used stays for another thirty days, as long as somebody approves of it', async () => {
+  const [used, unused] = [await add('Used', '192.0.2.9'), await add('Unused', '192.0.2.9')]
+  await connect(used)
+  await system.db.update(platformOauthClients).set({ expiresAt: daysFromNow(2) })
+  for (const clientId of [used, unused])
+    await newAssistant(system, { clientId, redirectUri: LOCAL }).refresh('made up')
+  const isLonger = gt(platformOauthClients.expiresAt, daysFromNow(29))
+  const longer = await system.db.select().from(platformOauthClients).where(isLonger)
+  expect(longer.map(({ clientId }) => clientId)).toEqual([used])
 })
 
 describe('the page', () => {
