@@ -8,6 +8,7 @@ import type { Service } from '../../src/client/service.ts'
 import { createAppToken, listAppTokens, revokeAppToken } from '../../src/contracts/app-tokens.ts'
 import { createApp, setAppMember } from '../../src/contracts/apps.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
+import { makeId } from '../../src/contracts/ids.ts'
 import { APP_TOKEN_CALLS, TOKENS_PER_APP } from '../../src/contracts/limits.ts'
 import { pushLogs } from '../../src/contracts/logs.ts'
 import { claimDeployment } from '../../src/contracts/deployments.ts'
@@ -149,6 +150,15 @@ describe('a token', () => {
     expect(await codeOf(report(token))).toBe('FORBIDDEN')
   })
 
+  test('opens nothing where its organization is not served, as with hosted auth', async () => {
+    const { token } = await make(builder)
+    const served = (...ids: string[]) => {
+      const deps = { db: system.db, clock: () => system.clock.now(), servedOrganizations: new Set(ids) }
+      return codeOf(validateAppToken(deps)(token))
+    }
+    expect([await served(other.id), await served(org.id)]).toEqual(['UNAUTHENTICATED', 'done'])
+  })
+
   test('ends with the next call after it was revoked', async () => {
     const { id, token } = await make(builder)
     await report(token)
@@ -269,6 +279,21 @@ describe('tokens are made and revoked', () => {
   test('not with a token that is capped to viewing', async () => {
     const capped = await makeApiToken(system, org, org.owner, { role_cap: 'viewer' })
     expect(await codeOf(make(capped))).toBe('FORBIDDEN')
+  })
+
+  test('as many as an app may have, and those of another app do not count', async () => {
+    const { id } = await make(builder)
+    const isIt = and(eq(appTokens.orgId, org.id), eq(appTokens.id, id))
+    const [row] = await system.db.select().from(appTokens).where(isIt)
+    const copies = Array.from({ length: TOKENS_PER_APP - 1 }, () => {
+      const copy = makeId('apt', 0)
+      return { ...row!, id: copy, secretHash: copy }
+    })
+    await system.db.insert(appTokens).values(copies)
+    expect(await codeOf(make(builder))).toBe('CONFLICT')
+    expect(await codeOf(make(org.owner, 'apps:report', await makeApp(org)))).toBe('done')
+    await builder.call(revokeAppToken, { alias, token_id: id })
+    expect(await codeOf(make(builder))).toBe('done')
   })
 
   test.runIf(inject('everyCase'))('not beyond the limit, however many are asked for at once', async () => {

@@ -1,5 +1,5 @@
 /** Rights that end: with the membership, with the role, with the token they were made with; and none comes back. */
-import { and, eq, isNull } from 'drizzle-orm'
+import { and, eq, isNull, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { connect, setConfirmation, type Connection, type Server } from '../../db/connect.ts'
 import { DatabaseAway } from '../../db/database-away.ts'
@@ -46,6 +46,7 @@ import {
 import {
   createOrganization,
   setOrganizationDomains,
+  showOrganization,
   updateOrganization,
 } from '../../src/contracts/organizations.ts'
 import {
@@ -73,7 +74,7 @@ import {
   type EndingsJournal,
 } from '../../src/cores/endings/index.ts'
 import { addEndingKeeper, endingKeepersOf } from '../../src/cores/record-ending.ts'
-import { localDirectory } from '../../src/cores/directory/index.ts'
+import { localDirectory, rememberValidation, validatedDirectory } from '../../src/cores/directory/index.ts'
 import { signInWithProvider } from '../../src/cores/identity/index.ts'
 import {
   newAssistant,
@@ -277,6 +278,39 @@ describe('what became less stays less when the database has lost that, until som
       ['off', null, true],
       ['paused', held, false],
     ])
+  })
+
+  test('each of the settings that give others a right, and none that was off before', async () => {
+    const most = {
+      agents_enabled: true,
+      registered_clients: 'allowed',
+      admins_may_invite: true,
+      support_access_enabled: true,
+    } as const
+    const all = {
+      agentsEnabled: 'true',
+      registeredClients: 'allowed',
+      adminsMayInvite: 'true',
+      supportAccessEnabled: 'true',
+    }
+    const off = {
+      agentsEnabled: ['agents_enabled', false],
+      registeredClients: ['registered_clients', 'refused'],
+      adminsMayInvite: ['admins_may_invite', false],
+      supportAccessEnabled: ['support_access_enabled', false],
+    } as const
+    for (const [name, [shown, value]] of Object.entries(off)) {
+      const own = await makeOrganization(system)
+      await own.owner.call(updateOrganization, { org_id: own.id, ...most })
+      await system.db.execute(
+        sql`delete from installation_facts where name like ${`right:organization:%${own.id}%`}`,
+      )
+      const to = { ...all, [name]: String(value === 'refused' ? value : false), version: '7' }
+      const narrowed = { kind: 'organization' as const, id: own.id, orgId: own.id, to }
+      expect(await endLost({ db: system.db, clock: () => system.clock.now() }, [narrowed])).toBe(1)
+      const after = await own.owner.call(showOrganization, { org_id: own.id })
+      expect(after).toMatchObject({ ...most, [shown]: value })
+    }
   })
 
   test('a data source that has lost its whole configuration is hidden', async () => {
@@ -920,6 +954,33 @@ describe('a removal is remembered', () => {
     await remove(person)
     const later = new Date(system.clock.now().getTime() + 60_000)
     expect([await holder(), await holder(later)]).toEqual(['former', 'nobody'])
+  })
+
+  test('with hosted auth the last validation counts, and for a day', async () => {
+    const [now, userId] = [system.clock.now(), makeId('usr', 0)]
+    const of = {
+      orgId: org.id,
+      userId,
+      membershipId: 'mem',
+      name: 'Ada',
+      email: null,
+      orgName: 'A',
+      timezone: 'UTC',
+    }
+    const told = { ...of, role: 'viewer' as const, validatedAt: now }
+    await rememberValidation(system, told)
+    const slow = { ...told, role: 'owner' as const, validatedAt: new Date(now.getTime() - 1000) }
+    await rememberValidation(system, slow)
+    const roleOf = async (hours: number) => {
+      const directory = validatedDirectory(() => new Date(now.getTime() + hours * 60 * 60 * 1000))
+      const one = (await directory.readMembers(system.db, [told])).get(`${org.id} ${userId}`)
+      const locked = await system.db.transaction((tx) => directory.lockMember(tx, told))
+      return [one?.role, one?.isCurrent, locked?.name]
+    }
+    expect([await roleOf(23), await roleOf(25)]).toEqual([
+      ['viewer', true, 'Ada'],
+      ['viewer', false, undefined],
+    ])
   })
 
   test('a group names the address of a member only where it is proven', async () => {

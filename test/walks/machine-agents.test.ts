@@ -10,6 +10,7 @@ import {
   listGrants,
   listOauthClients,
   narrowGrant,
+  setOauthClientActive,
   showGrant,
 } from '../../src/contracts/grants.ts'
 import {
@@ -36,6 +37,7 @@ import {
   type ListeningSystem,
 } from '../support/assistant.ts'
 import { insertActivity } from '../../src/cores/activity/insert-activity.ts'
+import { readMachineUsersBehind } from '../../src/cores/machine-agents/index.ts'
 import { makeExposedSource } from '../support/exposed-source.ts'
 import {
   askForToken,
@@ -155,6 +157,37 @@ describe('comes in', () => {
     await askForToken(system, basic({ ...agent, secret: second.secret! }))
     const { credentials } = await admin.call(showMachineAgent, { machine_agent_id: agent.id })
     expect(credentials.map(({ last_used_at }) => last_used_at)).toEqual([null, expect.any(String)])
+    const lastUsed = async () =>
+      (await admin.call(showMachineAgent, { machine_agent_id: agent.id })).credentials[1]!.last_used_at!
+    const before = await lastUsed()
+    system.clock.advance(120)
+    await askForToken(system, basic({ ...agent, secret: second.secret! }))
+    expect((await lastUsed()) > before).toBe(true)
+    const first = await admin.call(showGrant, { grant_id: agent.grant_id! })
+    // Another grant takes the place of the one that ends with a credential: what it uses is counted from then on.
+    await admin.call(revokeMachineAgentCredential, {
+      machine_agent_id: agent.id,
+      credential_id: agent.credentials[0]!.id,
+    })
+    const { grant_id } = await admin.call(showMachineAgent, { machine_agent_id: agent.id })
+    const { use, created_at } = await admin.call(showGrant, { grant_id: grant_id! })
+    expect([created_at, use.since > created_at]).toEqual([first.created_at, true])
+  })
+
+  test('unless its client is blocked here or turned off by the operator, and it says so', async () => {
+    const { client_id } = agent
+    const state = async () => (await admin.call(showMachineAgent, { machine_agent_id: agent.id })).state
+    const operator = system.as({ token: OPERATOR_TOKEN })
+    expect(await state()).toBe('active')
+    for (const turn of [
+      (is_off: boolean) => admin.call(blockOauthClient, { client_id, blocked: is_off }),
+      (is_off: boolean) => operator(setOauthClientActive, { client_id, is_active: !is_off }),
+    ]) {
+      await turn(true)
+      expect(await state()).toBe('blocked')
+      await turn(false)
+      expect(await state()).toBe('active')
+    }
   })
 
   test('with fewer scopes where it asks for fewer, and never with more', async () => {
@@ -323,6 +356,11 @@ describe('who may make one', () => {
       await expect(makeMachineAgent(admin, { expires_at })).rejects.toMatchObject(code('INVALID_REQUEST'))
     const tomorrow = at(1)
     expect(await makeMachineAgent(admin, { expires_at: tomorrow })).toMatchObject({ expires_at: tomorrow })
+    // With a later end it gets tokens until then.
+    const { id, grant_id } = await makeMachineAgent(admin, { expires_at: tomorrow })
+    const later = at(10)
+    await admin.call(updateMachineAgent, { machine_agent_id: id, expires_at: later })
+    expect((await admin.call(showGrant, { grant_id: grant_id! })).expires_at).toBe(later)
     expect(Date.parse(agent.expires_at) - Date.parse(agent.created_at)).toBeCloseTo(365 * 86_400_000, -3)
   })
 
@@ -472,6 +510,18 @@ describe('who may see and manage it', () => {
     ])
     expect(shown).not.toContain(secret)
   })
+})
+
+/** Four eyes: nobody approves what they could have asked for through an agent. */
+test('whoever has made a credential of it is behind it, also after that was revoked; others are not', async () => {
+  const { userId } = org.owner
+  const isBehind = async (of = org.id) =>
+    (await readMachineUsersBehind(system.db, of, userId)).has(agent.user_id)
+  expect(await isBehind()).toBe(false)
+  const path = { machine_agent_id: agent.id }
+  const { id } = await org.owner.call(addMachineAgentCredential, path)
+  await org.owner.call(revokeMachineAgentCredential, { ...path, credential_id: id })
+  expect([await isBehind(), await isBehind((await makeOrganization(system)).id)]).toEqual([true, false])
 })
 
 /** Threat: a stolen API token makes itself permanent. */

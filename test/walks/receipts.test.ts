@@ -67,13 +67,17 @@ beforeEach(async () => {
 })
 
 /** Somebody has read the connection string of a data source. */
-const read = ({ userId, name: userName }: Person, subject: string) =>
+const read = (
+  { userId, name: userName }: Person,
+  subject: string,
+  action: 'database.connection_shown' | 'database.rotated' = 'database.connection_shown',
+) =>
   system.db.transaction((tx) =>
     recordAudit(
       tx,
       () => system.clock.now(),
       { kind: 'user', userId, userName, requestId: unique('req') },
-      { orgId: org.id, action: 'database.connection_shown', subject },
+      { orgId: org.id, action, subject },
     ),
   )
 
@@ -204,6 +208,9 @@ describe('a person', () => {
   test('keeps the connection strings that they read, until each is rotated', async () => {
     const { name } = await insertSource(system, org)
     const subject = `db_${name}`
+    // What was rotated before they read it is the string that they have.
+    await read(admin, subject, 'database.rotated')
+    for (const one of systems) one.clock.advance(1)
     for (const who of [person, admin]) await read(who, subject)
     const { id } = await ofAdmin()(endWithReceipt, { of: 'person', id: person.userId })
     const receipt = await final(id)

@@ -173,7 +173,7 @@ describe('setting it up', () => {
     })
     const other = await makeScimOrg(system)
     const grace = await provision(other)
-    await other.directory('POST', '/Groups', {
+    const { body: theirs } = await other.directory('POST', '/Groups', {
       displayName: unique('Legal'),
       members: [{ value: grace.id }],
     })
@@ -184,6 +184,9 @@ describe('setting it up', () => {
     expect((await at.directory('GET', '/Users')).status).toBe(401)
     // Of what the directory said nothing is left that another one would find.
     expect([await placesIn(at), await placesIn(other)]).toEqual([0, 1])
+    // A group of the directory that gives no role is removed by hand like any other.
+    await other.org.owner.call(removeGroup, { group_id: theirs.id })
+    expect(await placesIn(other)).toBe(0)
     expect(await roleIn(at.org, userId)).toBe('viewer')
     expect(await at.org.owner.call(showGroup, { group_id: group.id })).toMatchObject({
       members: [{ id: userId }],
