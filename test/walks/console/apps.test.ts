@@ -1,15 +1,31 @@
 /** The pages of apps: the list, the front page of one, its people, tokens and tickets, and what support staff see. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { eq } from '../../../db/drizzle.ts'
+import { throttles, workloadBindings, workloadPods } from '../../../db/schema.ts'
 import { createAppToken, listAppTokens } from '../../../src/contracts/app-tokens.ts'
 import { createApp, setAppMember, showApp } from '../../../src/contracts/apps.ts'
+import { listAudit } from '../../../src/contracts/audit.ts'
 import { createCheck, updateCheck } from '../../../src/contracts/checks.ts'
 import { createDeployment } from '../../../src/contracts/deployments.ts'
+import { makeId } from '../../../src/contracts/ids.ts'
+import {
+  SERVICE_ACCOUNT_READS,
+  WORKLOAD_BINDINGS_PER_APP,
+  WORKLOAD_PODS_KEPT,
+} from '../../../src/contracts/limits.ts'
 import { pushLogs } from '../../../src/contracts/logs.ts'
 import { createPipeline } from '../../../src/contracts/pipelines.ts'
 import { pushRevision } from '../../../src/contracts/revisions.ts'
 import { startSupportSession, elevateSupportSession } from '../../../src/contracts/support.ts'
-import { listServiceAccounts } from '../../../src/contracts/workloads.ts'
+import {
+  bindServiceAccount,
+  listServiceAccounts,
+  showServiceAccount,
+  unbindServiceAccount,
+} from '../../../src/contracts/workloads.ts'
 import { createTicket, listTickets, replyToTicket, showTicket } from '../../../src/contracts/tickets.ts'
+import { addEndingKeeper } from '../../../src/cores/record-ending.ts'
+import { sha256 } from '../../../src/trust/keyed-hash.ts'
 import { startFakeApiServer, type FakeApiServer } from '../../support/fake-api-server.ts'
 import { makeShop, openConsole } from '../../support/console.ts'
 import { makeMember, makePerson, unique } from '../../support/make.ts'
@@ -174,6 +190,103 @@ describe('one app', () => {
     expect(bound.notices).toHaveLength(1)
     await people.form('Remove service account').submit()
     expect(await accounts()).toEqual([])
+  })
+
+  test('has service accounts that the operator and their annotation give it, and says what a binding has ended', async () => {
+    const [here, there] = [await makeShop(system), await makeShop(system)]
+    const namespace = unique('ns')
+    const account = { namespace, service_account: 'nightly' }
+    type Shop = typeof here
+    const give = (...shops: Shop[]) => {
+      for (const { org } of [here, there]) namespaces.set(org.id, [])
+      for (const { org } of shops) namespaces.set(org.id, [namespace])
+    }
+    const named = ({ org }: Shop) => cluster.addAccount(namespace, 'nightly', { 'svc.dev/org': org.id })
+    const bind = ({ call, alias }: Shop) => call(bindServiceAccount, { alias, ...account })
+    const boundTo = async ({ call }: Shop, alias: string) =>
+      (await call(listServiceAccounts, { alias })).service_accounts.map(({ id }) => id)
+    const told = async ({ call, org }: Shop) =>
+      (await call(listAudit, { org_id: org.id, action: 'app.service_account_unbound' })).audit.map(
+        ({ actor }) => [actor.kind, actor.name],
+      )
+
+    const ended: string[] = []
+    const leave = addEndingKeeper(system.ownDb, {
+      async committing(all) {
+        ended.push(...all.filter(({ kind }) => kind === 'service_account').map(({ id }) => id))
+        return async () => {}
+      },
+    })
+    give(here)
+    named(there)
+    await expect(bind(there)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await expect(bind(here)).rejects.toMatchObject({ code: 'CONFLICT' })
+    const { uid } = named(here)
+    const bound = await bind(here)
+    const token = await cluster.mint(namespace, 'nightly')
+    const send = () => system.as({ token })(pushLogs, { alias: here.alias, body: Buffer.from('a line\n') })
+    const pods = Array.from({ length: WORKLOAD_PODS_KEPT }, (_, n) => {
+      const at = new Date(system.clock.now().getTime() - (n + 1) * 1_000)
+      return { bindingId: bound.id, podUid: `pod-${n}`, podName: `old-${n}`, firstSeenAt: at, lastSeenAt: at }
+    })
+    await system.db.insert(workloadPods).values(pods)
+    await send()
+    const [shown] = (await here.call(listServiceAccounts, { alias: here.alias })).service_accounts
+    const kept = pods.slice(0, -1).map(({ podName }) => podName)
+    expect(shown!.pods.map(({ name }) => name)).toEqual(['nightly-1', ...kept])
+    const empty = unique('empty')
+    await here.call(createApp, { alias: empty, name: 'Empty' })
+    expect(await boundTo(here, empty)).toEqual([])
+    await expect(
+      here.call(unbindServiceAccount, { alias: empty, binding_id: bound.id }),
+    ).rejects.toMatchObject({ code: 'NOT_FOUND' })
+
+    // Handed over as it is: bound there, and here no more; who acts there is not told here.
+    give(there)
+    Object.assign(named(there), { uid })
+    const theirs = await bind(there)
+    expect(await boundTo(here, here.alias)).toEqual([])
+    expect([await told(here), await told(there)]).toEqual([[['system', 'svc']], []])
+    await expect(send()).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    // What was bound after the cluster was asked is not ended by its answer.
+    const isTheirs = eq(workloadBindings.id, theirs.id)
+    const later = new Date(system.clock.now().getTime() + 1_000)
+    const [row] = await system.db
+      .update(workloadBindings)
+      .set({ createdAt: later })
+      .where(isTheirs)
+      .returning()
+    give(here)
+    Object.assign(named(here), { uid })
+    await expect(bind(here)).rejects.toMatchObject({ code: 'CONFLICT' })
+    expect(await boundTo(there, there.alias)).toEqual([theirs.id])
+
+    await there.call(unbindServiceAccount, { alias: there.alias, binding_id: theirs.id })
+    leave()
+    expect(ended).toEqual([bound.id, theirs.id])
+
+    const many = Array.from({ length: WORKLOAD_BINDINGS_PER_APP }, (_, n) => {
+      const id = makeId('wlb', START_MS)
+      return { ...row!, id, serviceAccount: `worker-${n}`, createdAt: system.clock.now() }
+    })
+    await system.db.insert(workloadBindings).values(many)
+    give(there)
+    cluster.addAccount(namespace, 'one-more', { 'svc.dev/org': there.org.id })
+    await expect(
+      there.call(bindServiceAccount, { alias: there.alias, namespace, service_account: 'one-more' }),
+    ).rejects.toMatchObject({ code: 'CONFLICT' })
+    await expect(
+      there.call(showServiceAccount, { namespace, service_account: 'one-more' }),
+    ).resolves.toMatchObject({ namespace })
+    const { seconds } = SERVICE_ACCOUNT_READS
+    const fullUntil = new Date(system.clock.now().getTime() + seconds * 1_000)
+    await system.db
+      .update(throttles)
+      .set({ fullUntil })
+      .where(eq(throttles.key, sha256(`service-accounts:${there.org.id}`)))
+    await expect(
+      there.call(showServiceAccount, { namespace, service_account: 'one-more' }),
+    ).rejects.toMatchObject({ code: 'RATE_LIMITED' })
   })
 
   test('creates tokens whose value is shown once, and revokes them', async () => {
