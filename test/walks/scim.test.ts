@@ -462,6 +462,42 @@ describe('whose account it is', () => {
     expect((await here.org.owner.call(showScim, {})).people.waiting).toBe(1)
   })
 
+  test('one account is one of them, whatever address it comes with; and one that was deleted is nobody', async () => {
+    const at = await makeScimOrg(system)
+    const [ada, bob, gone] = [await provision(at), await provision(at), await provision(at)]
+    const { userId } = await signIn({ email: ada.email, subject: ada.externalId })
+    const again = await signIn({ email: bob.email, subject: ada.externalId })
+    expect(again.userId).toBe(userId)
+    expect((await at.org.owner.call(showScim, {})).people).toEqual({ active: 3, inactive: 0, waiting: 2 })
+    await at.directory('DELETE', `/Users/${gone.id}`)
+    for (const members of [[{ value: gone.id }], [{ value: bob.id }, { value: gone.id }]])
+      expect(await at.directory('POST', '/Groups', { displayName: unique('Group'), members })).toMatchObject({
+        status: 400,
+        body: { scimType: 'invalidValue' },
+      })
+  })
+
+  test('a filter finds whoever lacks what is asked for, the address of work is taken, and nobody is counted alone', async () => {
+    const at = await makeScimOrg(system)
+    const [userName, work] = [`${unique('ada')}@${at.domain}`, `${unique('work')}@${at.domain}`]
+    const emails = [
+      { type: 'home', value: `${unique('home')}@${at.domain}` },
+      { type: 'work', value: work },
+    ]
+    const { body } = await at.directory('POST', '/Users', { userName, emails })
+    expect(body).toMatchObject({ emails: [{ value: work }] })
+    const asked = encodeURIComponent('externalId ne "x"')
+    expect((await at.directory('GET', `/Users?filter=${asked}`)).body.totalResults).toBe(1)
+    const { body: none } = await at.directory('GET', '/Users?count=0')
+    expect([none.totalResults, none.Resources]).toEqual([1, []])
+    // Whoever is set inactive under another address loses what the one before brought in.
+    const { userId } = await signIn({ email: work, issuer: 'https://other.test' })
+    expect(await roleIn(at.org, userId)).toBe('member')
+    const moved = [{ type: 'work', value: `${unique('moved')}@${at.domain}` }]
+    await at.directory('PUT', `/Users/${body.id}`, { userName, emails: moved, active: false })
+    expect(await roleIn(at.org, userId)).toBeUndefined()
+  })
+
   test('whoever was removed by hand stays out until the directory says it anew', async () => {
     const at = await makeScimOrg(system)
     const ada = await provision(at)
@@ -756,6 +792,11 @@ describe('groups', () => {
       directory('PATCH', `/Groups/${group}`, patch({ op: 'remove', path: `members[value eq "${ada.id}"]` }))
     await leave(admins)
     expect(await roleIn(org, userId)).toBe('developer')
+    // What groups give is given again, whatever somebody here made of it.
+    await org.owner.call(changeMemberRole, { org_id: org.id, user_id: userId, role: 'viewer' })
+    const without = await groupOf(unique('No role'))
+    expect(await roleIn(org, userId)).toBe('developer')
+    await directory('DELETE', `/Groups/${without}`)
     await directory('DELETE', `/Groups/${developers}`)
     expect(await roleIn(org, userId)).toBe('viewer')
     await org.owner.call(changeMemberRole, { org_id: org.id, user_id: userId, role: 'owner' })
