@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { sql } from '../../db/drizzle.ts'
 import { trailSeals } from '../../db/schema.ts'
 import { makeId } from '../../src/contracts/ids.ts'
+import { TRAIL_STREAMS_MAX } from '../../src/contracts/limits.ts'
 import { leafOf, rootOf, type TrailRow } from '../../src/contracts/trail-format.ts'
 import {
   createTrailStream,
@@ -292,7 +293,66 @@ describe('through the API', () => {
     const { trail_streams } = await org.owner.call(listTrailStreams, {})
     for (const stream of trail_streams)
       expect(stream).toMatchObject({ failures: 1, problem: 'cannot be prepared' })
+    // Nor does what was sealed for one stream open for another of the same organization.
+    const [one, two] = await Promise.all(
+      [1, 2].map(() => other.owner.call(createTrailStream, { kind: 'webhook', url })),
+    )
+    await system.db.execute(sql`update trail_streams t set sealed = o.sealed from trail_streams o
+      where t.org_id = ${other.id} and t.id = ${two!.id} and o.org_id = t.org_id and o.id = ${one!.id}`)
+    while (await sendTrail(sending));
+    const problems = (await other.owner.call(listTrailStreams, {})).trail_streams
+    expect(problems.map(({ id, problem }) => [id === two!.id, problem])).toContainEqual([
+      true,
+      'cannot be prepared',
+    ])
+    await other.owner.call(removeTrailStream, { stream_id: two!.id })
+    await other.owner.call(removeTrailStream, { stream_id: one!.id })
     expect((await other.owner.call(listTrailStreams, {})).trail_streams).toMatchObject([{ problem: null }])
+  })
+
+  test('a receiver that fails is asked less and less often, as late as it says, and of streams there are so many', async () => {
+    const [org, other] = [await makeOrganization(system), await makeOrganization(system)]
+    const deps = { ...system.system.gateway!, log: system.system.log }
+    const { id } = await org.owner.call(createTrailStream, {
+      kind: 'webhook',
+      url: 'https://siem.example.com/in',
+    })
+    await act(deps, org.id)
+    await sealTrail(deps)
+    let retryAfterSeconds: number | undefined
+    const webhook = async (): Promise<Outcome> => ({
+      kind: 'refused',
+      reason: 'server_error',
+      retry: true,
+      ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+    })
+    const waitAfterFailure = async () => {
+      const now = system.clock.now()
+      await system.db.execute(sql`update trail_streams set next_at = ${now.toISOString()}::timestamptz
+        where org_id = ${org.id}`)
+      while (await sendTrail({ ...deps, clock: () => now, channels: { webhook } }));
+      const [row] = await system.db.execute<{ ms: number }>(
+        sql`select (extract(epoch from next_at) * 1000)::float8 as ms from trail_streams where id = ${id}`,
+      )
+      return (row!.ms - now.getTime()) / 1000
+    }
+    expect([await waitAfterFailure(), await waitAfterFailure(), await waitAfterFailure()]).toEqual([
+      5, 10, 20,
+    ])
+    retryAfterSeconds = 300
+    expect(await waitAfterFailure()).toBe(300)
+    retryAfterSeconds = 24 * 60 * 60
+    expect(await waitAfterFailure()).toBe(15 * 60)
+
+    await system.db.execute(sql`
+      insert into trail_streams select (jsonb_populate_record(t, jsonb_build_object('id', t.id || n))).*
+      from trail_streams t, generate_series(2, ${String(TRAIL_STREAMS_MAX)}::int) n where t.id = ${id}`)
+    const more = ({ owner }: typeof org) =>
+      owner.call(createTrailStream, { kind: 'webhook', url: 'https://siem.example.com/in' })
+    await expect(more(org)).rejects.toMatchObject({ code: 'CONFLICT' })
+    await more(other)
+    for (const one of [org, other])
+      await system.db.execute(sql`delete from trail_streams where org_id = ${one.id}`)
   })
 
   test('owners add and remove streams in the console, and nobody else sees them', async () => {
@@ -511,6 +571,7 @@ describe('in a database of its own', () => {
     const now = deps.clock().getTime()
     for (const orgId of ['org_kept', 'org_kept_other']) {
       for (const days of [40, 39]) await act(deps, orgId, new Date(now - days * day))
+      await change(deps, orgId)
       await sealTrail(deps)
       await change(deps, orgId)
       for (const days of [35, 2, 1]) await act(deps, orgId, new Date(now - days * day))
