@@ -1,7 +1,15 @@
 /** One agent: what it may do, what it did, how it ended; told to its user and to admins, and to nobody else. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { asc, eq } from '../../db/drizzle.ts'
-import { apps, grantUses, outbox, platformAccessGrants } from '../../db/schema.ts'
+import { and, asc, eq } from '../../db/drizzle.ts'
+import {
+  apiTokens,
+  apps,
+  grantUses,
+  memberships,
+  outbox,
+  platformAccessGrants,
+  supportSessions,
+} from '../../db/schema.ts'
 import { showAccess } from '../../src/contracts/access.ts'
 import {
   listActivity,
@@ -13,13 +21,17 @@ import { listAudit } from '../../src/contracts/audit.ts'
 import { listAskableDataSources, queryDataSource } from '../../src/contracts/data-sources.ts'
 import { blockOauthClient, narrowGrant, revokeGrant, showGrant } from '../../src/contracts/grants.ts'
 import { makeId } from '../../src/contracts/ids.ts'
+import { AGENTS_TOLD_MAX } from '../../src/contracts/limits.ts'
 import { createMachineAgent } from '../../src/contracts/machine-agents.ts'
 import { changeMemberRole } from '../../src/contracts/members.ts'
 import { updateOrganization } from '../../src/contracts/organizations.ts'
 import { SCOPE_EDITION, type Scope } from '../../src/contracts/scopes.ts'
 import { createApiToken, revokeApiToken } from '../../src/contracts/tokens.ts'
+import { insertActivity } from '../../src/cores/activity/insert-activity.ts'
 import { narrowUnusedGrants } from '../../src/cores/grants/index.ts'
 import { organizationChoices } from '../../oauth/connector/organization-choices.ts'
+import { lockAuthor, type Author } from '../../src/cores/lock-author.ts'
+import { withTransaction } from '../../src/cores/transaction.ts'
 import { signActor } from '../support/actor.ts'
 import { insertSource } from '../support/data-sources.ts'
 import { makeMember, makeOrganization, signedIn, unique, type Org, type Person } from '../support/make.ts'
@@ -258,6 +270,54 @@ describe('the calls of an agent', () => {
   })
 })
 
+test('a write looks once more, under its lock, at what its author stands on, in its organization', async () => {
+  const other = await makeOrganization(system)
+  const lock = (author: Partial<Author>) =>
+    withTransaction(system.db, (tx) =>
+      lockAuthor(
+        tx,
+        () => system.clock.now(),
+        { orgId: org.id, userId: viewer.userId, role: 'viewer', ...author },
+        'viewer',
+      ),
+    ).then(
+      () => 'done',
+      (error: unknown) => String((error as { code?: unknown }).code),
+    )
+  const supportSessionId = makeId('sup', system.clock.now().getTime())
+  const startedAt = system.clock.now()
+  const expiresAt = new Date(startedAt.getTime() + 60_000)
+  const times = { startedAt, expiresAt }
+  await system.db
+    .insert(supportSessions)
+    .values({ ...times, orgId: org.id, id: supportSessionId, staffId: viewer.userId, reason: 'Help' })
+  expect([await lock({ supportSessionId }), await lock({ supportSessionId, orgId: other.id })]).toEqual([
+    'done',
+    'FORBIDDEN',
+  ])
+  const isIt = eq(supportSessions.id, supportSessionId)
+  await system.db.update(supportSessions).set({ endedAt: startedAt }).where(isIt)
+  expect(await lock({ supportSessionId })).toBe('FORBIDDEN')
+  await system.db.update(supportSessions).set({ endedAt: null, expiresAt: startedAt }).where(isIt)
+  expect(await lock({ supportSessionId })).toBe('FORBIDDEN')
+
+  const { id: tokenId } = await viewer.call(createApiToken, { name: 'short', expires_in_days: 1 })
+  expect(await lock({ tokenId })).toBe('done')
+  await system.db.update(apiTokens).set({ expiresAt: startedAt }).where(eq(apiTokens.id, tokenId))
+  expect(await lock({ tokenId })).toBe('UNAUTHENTICATED')
+
+  const { user_id: userId } = await org.owner.call(createMachineAgent, {
+    name: unique('nightly'),
+    owner_id: viewer.userId,
+  })
+  expect([await lock({ userId }), await lock({ userId, orgId: other.id })]).toEqual(['done', 'FORBIDDEN'])
+  const isMember = and(eq(memberships.orgId, org.id), eq(memberships.userId, viewer.userId))
+  await system.db.delete(memberships).where(isMember)
+  // Whoever comes back is another member, and answers for nothing of before.
+  await makeMember(system, org, 'viewer', viewer)
+  expect([await lock({}), await lock({ userId })]).toEqual(['done', 'FORBIDDEN'])
+})
+
 describe('the agents that called', () => {
   test('the last one first, each with its days, for seven days; an admin sees everybody’s', async () => {
     const [mine, theirs] = [await connect(org, viewer), await connect(org, org.owner, null)]
@@ -306,6 +366,32 @@ describe('the agents that called', () => {
     expect(await ids(user, from)).toEqual([[mine.id, 4]])
     expect(await ids(user, '9999-01-01T00:00:00Z')).toEqual([])
     expect(await ids(user, '0001-01-01T00:00:00Z')).toEqual([[mine.id, 4]])
+  })
+
+  test('of more than are told, those that called last; of another organization none', async () => {
+    const other = await makeOrganization(system)
+    const at = system.clock.now().getTime()
+    const rows = Array.from({ length: AGENTS_TOLD_MAX + 1 }, (_, n) => ({
+      type: 'function' as const,
+      id: makeId('act', at - n * 1_000),
+      at: new Date(at - n * 1_000),
+      name: 'whoami',
+      userId: viewer.userId,
+      userName: viewer.name,
+      entryPoint: 'mcp' as const,
+      clientId: 'client',
+      grantId: `grt_${n}`,
+      outcome: 'answered' as const,
+      durationMs: 1,
+      questionBytes: 2,
+      answerBytes: 3,
+      requestId: 'req',
+    }))
+    await Promise.all(rows.map((row) => insertActivity(system.db, { ...row, orgId: org.id })))
+    await insertActivity(system.db, { ...rows[0]!, orgId: other.id })
+    expect((await agentsSeenBy(org.owner)).map(({ grant_id }) => grant_id)).toEqual(
+      rows.slice(0, AGENTS_TOLD_MAX).map(({ grantId }) => grantId),
+    )
   })
 
   test('one that was disconnected is still told', async () => {
