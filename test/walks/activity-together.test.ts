@@ -1,7 +1,11 @@
 /** Activity that is written in one statement: for as many organizations as have calls that end in the same moment. */
 import { beforeAll, expect, test } from 'vitest'
 import { makeId } from '../../src/contracts/ids.ts'
+import type { Principal } from '../../src/contracts/operation.ts'
 import { insertActivity } from '../../src/cores/activity/insert-activity.ts'
+import { recordingActivity } from '../../src/cores/activity/record-activity.ts'
+import { reportToolCall } from '../../src/cores/activity/report-tool-call.ts'
+import { dataKeys } from '../../src/trust/data-key.ts'
 import { testDatabase, type TestDatabase } from '../support/database.ts'
 
 let database: TestDatabase
@@ -59,6 +63,57 @@ test('rows of one moment are written by one statement, each as it was given', as
 
   await insertActivity(database.db, row(requestId))
   expect(new Set((await storedOf(requestId)).map(({ written_by: by }) => by)).size).toBe(2)
+})
+
+test('equal questions have equal digests within an organization, and other ones in another', async () => {
+  const requestId = makeId('req', AT.getTime())
+  const keys = dataKeys('3'.repeat(64))
+  const deps = { db: database.db, clock: () => AT, dataKeys: keys }
+  const [here, there] = [makeId('org', AT.getTime()), makeId('org', AT.getTime())]
+  for (const orgId of [here, here, there]) {
+    const principal = { orgId, userId: 'usr_1', userName: 'Ann', requestId, entryPoint: 'api' }
+    await recordingActivity(deps, principal as Principal, 'Who owes us money?', async (trace) => {
+      trace.answer = 'Nobody.'
+    })
+    const seen = { name: 'whoami', outcome: 'answered' as const, duration_ms: 1, scopes: [] }
+    const digests = { question_bytes: 2, answer_bytes: 0, question_sha256: 'a'.repeat(64) }
+    const actor = { ...principal, kind: 'actor', role: 'viewer', scopes: [] } as unknown as Principal
+    await reportToolCall(deps)(actor, { ...seen, ...digests })
+    const token = { ...actor, kind: 'api_token' } as Principal
+    await expect(reportToolCall(deps)(token, { ...seen, ...digests })).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+    })
+  }
+  const rows = await storedOf(requestId)
+  expect(rows).toHaveLength(6)
+  const of = (orgId: string, column: string) =>
+    new Set(rows.filter((one) => one['org_id'] === orgId).flatMap((one) => one[column] ?? []))
+  for (const [column, count] of [
+    ['question_digest', 2],
+    ['answer_digest', 1],
+  ] as const) {
+    expect([column, of(here, column).size, of(there, column).size]).toEqual([column, count, count])
+    expect([...of(here, column)].filter((digest) => of(there, column).has(digest))).toEqual([])
+  }
+})
+
+test('what a grant used in one moment is counted for each data source', async () => {
+  const [orgId, grantId] = [makeId('org', AT.getTime()), makeId('grt', AT.getTime())]
+  const use = (sourceId: string) => [{ scope: 'data:read' as const, sourceId }]
+  const requestId = makeId('req', AT.getTime())
+  await Promise.all(
+    ['src_a', 'src_b', 'src_a'].map((source) =>
+      insertActivity(database.db, row(requestId, { orgId, grantId }) as never, use(source)),
+    ),
+  )
+  const used = await database.sql.query(
+    'select source_id, calls from grant_uses where org_id = $1 and grant_id = $2 order by source_id',
+    [orgId, grantId],
+  )
+  expect(used).toEqual([
+    { source_id: 'src_a', calls: 2 },
+    { source_id: 'src_b', calls: 1 },
+  ])
 })
 
 test('a row that cannot be stored takes no other with it', async () => {

@@ -22,11 +22,14 @@ import {
 } from '../../src/contracts/deployments.ts'
 import { summarizeApps } from '../../src/contracts/app-summaries.ts'
 import { showIncident } from '../../src/contracts/incidents.ts'
+import { makeId } from '../../src/contracts/ids.ts'
 import { listLogGroups, listLogs, pushLogs } from '../../src/contracts/logs.ts'
 import { pushRevision } from '../../src/contracts/revisions.ts'
 import { concludeRun } from '../../src/cores/agent-tools/index.ts'
 import { readConclusion } from '../../src/cores/findings/index.ts'
-import { makeApiToken, makeMember, makeOrganization, type Org } from '../support/make.ts'
+import { moveFindings } from '../../src/cores/move-findings.ts'
+import { withTransaction } from '../../src/cores/transaction.ts'
+import { makeApiToken, makeMember, makeOrganization, unique, type Org } from '../support/make.ts'
 import { endAs, endEverything, makeMaintainedApp, turnOn } from '../support/maintenance.ts'
 import {
   agentOf,
@@ -625,4 +628,37 @@ test('an incident is one from its first line to the deployment of its fix, which
   system.clock.advance(8 * 24 * 60 * 60)
   expect(await show(finding_id)).toMatchObject({ id: finding_id, title: 'Repair the sum', log: null })
   expect(await answerTo(org.owner.call, group)).toBe('found')
+})
+
+test('what becomes of a finding becomes of no other app’s, and of no other organization’s', async () => {
+  const at = system.clock.now()
+  const [one, another, elsewhere] = ['app_one', 'app_another', 'app_elsewhere'].map(unique)
+  const fingerprint = unique('same')
+  const rows = [
+    [org.id, one],
+    [org.id, another],
+    [makeId('org', at.getTime()), elsewhere],
+  ] as const
+  await system.db.insert(findings).values(
+    rows.map(([orgId, appId]) => ({
+      orgId,
+      id: makeId('fnd', at.getTime()),
+      appId: appId!,
+      fingerprint,
+      matter: {} as never,
+      kind: 'error' as const,
+      summary: 'The sum',
+      state: 'open' as const,
+      executionId: makeId('exec', at.getTime()),
+      evidence: [],
+      firstFoundAt: at,
+      lastFoundAt: at,
+    })),
+  )
+  const move = { from: ['open'], to: 'proposed' } as const
+  await withTransaction(system.db, (tx) =>
+    moveFindings(tx, { orgId: org.id, appId: one! }, [fingerprint], move),
+  )
+  const moved = await system.db.select().from(findings).where(eq(findings.fingerprint, fingerprint))
+  expect(moved.filter(({ state }) => state === 'proposed').map(({ appId }) => appId)).toEqual([one])
 })

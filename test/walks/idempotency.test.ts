@@ -2,6 +2,7 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { idempotencyKeys } from '../../db/schema.ts'
+import { createApp } from '../../src/contracts/apps.ts'
 import { IDEMPOTENCY_KEY_SECONDS } from '../../src/contracts/limits.ts'
 import type { Operation } from '../../src/contracts/operation.ts'
 import { OPERATIONS } from '../../src/contracts/operations.ts'
@@ -95,6 +96,23 @@ test('the same key of somebody else is another key', async () => {
   expect(theirs).toMatchObject({ status: 201, replayed: null })
   expect(theirs.id).not.toBe(mine.id)
   expect(await found(people[0], name, key)).toEqual({ ...mine, replayed: 'true' })
+})
+
+test('the same key of one person in another organization is another key', async () => {
+  const { owner, slug } = await makeOrganization(system)
+  const second = await owner.call(createOrganization, { name: unique('Second') })
+  const [alias, key] = [unique('shop'), unique('key')]
+  const made = async (organization: string) => {
+    const headers = { 'idempotency-key': key, 'x-svc-org': organization }
+    const who = { token: owner.token, headers }
+    const { status, headers: answered } = await answerTo(system, who, createApp, { alias, name: 'Shop' })
+    return [status, answered.get('idempotency-replayed')]
+  }
+  expect([await made(slug), await made(second.slug), await made(slug)]).toEqual([
+    [201, null],
+    [201, null],
+    [201, 'true'],
+  ])
 })
 
 test('a failure is not kept: the same key may try again', async () => {
