@@ -2,6 +2,7 @@
 import { and, eq } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { memberships } from '../../db/schema.ts'
+import { AUDIT_ACTIONS, listAudit } from '../../src/contracts/audit.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import { changeMemberRole, inviteMember, listMembers, removeMember } from '../../src/contracts/members.ts'
 import { showOrganization, updateOrganization } from '../../src/contracts/organizations.ts'
@@ -270,4 +271,33 @@ describe('acts on the very next call', () => {
     expect((await token.call(whoAmI, {})).organization?.id).toBe(kept.id)
     expect((await person.call(whoAmI, {})).organization?.id).toBe(kept.id)
   })
+})
+
+test('a search counts what it finds, on every page, and what was done is found by words, name and request', async () => {
+  const [here, there] = [await makeOrganization(system), await makeOrganization(system)]
+  const word = unique('Findable')
+  for (const where of [here, here, here, there]) {
+    const person = await makePerson(system, { name: `${word} Lee`, email: `${unique('lee')}@people.test` })
+    await makeMember(system, where, 'viewer', person)
+  }
+  const asked = { org_id: here.id, search: word.toLowerCase(), limit: 2, count: 'true' }
+  const first = await here.owner.call(listMembers, asked)
+  const rest = await here.owner.call(listMembers, { ...asked, cursor: first.next_cursor })
+  expect([first, rest].map(({ members, total }) => [members.length, total])).toEqual([
+    [2, 3],
+    [1, 3],
+  ])
+
+  const { userId } = principals.viewer
+  for (const { id, owner } of [here, there]) await owner.call(updateOrganization, { org_id: id, name: word })
+  const found = async (filter: { search?: string; user_id?: string }) =>
+    (await here.owner.call(listAudit, { org_id: here.id, ...filter })).audit.map(({ action }) => action)
+  const [row] = (await here.owner.call(listAudit, { org_id: here.id, limit: 1 })).audit
+  expect(row!.action).toBe('organization.updated')
+  for (const search of [row!.request_id!, AUDIT_ACTIONS['organization.updated'].toUpperCase()])
+    expect([search, await found({ search })]).toEqual([search, ['organization.updated']])
+  expect(await found({ search: row!.actor.name, user_id: here.owner.userId })).toContain(
+    'organization.updated',
+  )
+  expect(await found({ user_id: userId })).toEqual([])
 })
