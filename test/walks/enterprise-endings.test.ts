@@ -231,6 +231,28 @@ test('a grant of other keys does not live again: it has a successor', async () =
   })
 })
 
+test('a client with fewer endpoints, and tokens for less time, end what was given before, and more does not', async () => {
+  const [client] = await system.db
+    .select()
+    .from(identityProviderClients)
+    .where(eq(identityProviderClients.providerId, ours.providerId))
+  const { clientId: client_id, maxScopes: max_scopes } = client!
+  const given = async (change: () => Promise<unknown>) => {
+    const token = tokenIn(await swap())
+    await change()
+    return status(token)
+  }
+  const endpoints = (...resources: ('platform' | 'notifications')[]) =>
+    owner().call(allowIdentityProviderClient, { client_id, max_scopes, resources })
+  const lasting = (token_minutes: number) => owner().call(updateIdentityProvider, { token_minutes })
+  expect([
+    await given(() => endpoints('platform')),
+    await given(() => endpoints('platform', 'notifications')),
+    await given(() => lasting(10)),
+    await given(() => lasting(15)),
+  ]).toEqual([401, 200, 401, 200])
+})
+
 describe('only through the provider', () => {
   const REASON = 'Agents connect through Company sign-in only'
 
