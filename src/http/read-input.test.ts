@@ -50,3 +50,13 @@ test.each([
     message: 'Text must not contain the NUL character',
   })
 })
+
+test('a body that names something else than the address is refused, and not passed over', async () => {
+  const question = { query: 'q' }
+  expect(await read(JSON.stringify({ ...question, source_id: 'db_other' }))).toMatchObject({
+    refused: 'INVALID_REQUEST',
+  })
+  expect(await read(JSON.stringify({ ...question, source_id: 'db_docs' }))).toMatchObject({
+    source_id: 'db_docs',
+  })
+})

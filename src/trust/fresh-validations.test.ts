@@ -64,3 +64,13 @@ test('an assertion made from an API token has its answer, with no more scopes an
   expect(answerForAssertion({ ...original }, { ...settings, scopes })).toBeUndefined()
   expect(answerForAssertion(original, { ...settings, token: 'another token', scopes })).toBeUndefined()
 })
+
+test('nor is it fresh for longer than what it was made from', () => {
+  const original = rememberAnswer(validation({ kind: 'api_token', token_id: 'tok_1' }), TOKEN)
+  const answeredBefore = performance.now()
+  while (performance.now() === answeredBefore);
+  const made = { token: TOKEN, assertion: 'made from it', scopes: [], now: new Date() }
+  const derived = answerForAssertion(original, made)
+  expect(freshAnswer(derived, 'made from it')).toBe(derived)
+  expect(freshAnswer(derived, 'made from it', answeredBefore + 1_000)).toBeUndefined()
+})

@@ -9,6 +9,7 @@ import {
   extendingAnswer,
   spareAnswer,
   untilMayAnswer,
+  whoseOf,
   type OpenAnswer,
 } from './open-answers.ts'
 
@@ -165,4 +166,25 @@ test('there each part of an event stream extends it, unless it comes too late', 
   now = 18
   await pass()
   expect([stream.isOver(), stream.reset.mock.calls.length]).toEqual([true, 1])
+})
+
+test('an answer that began in the very moment of an ending is cut off, once it is known whose it is', async () => {
+  const { answers, open } = opening(createOpenAnswers(() => 0))
+  const [ended, other] = [open(), open()]
+  const over = answers.end(['org_1 usr_1'])
+  other.belongs(['org_1 usr_2'])
+  ended.belongs(['org_1 usr_1'])
+  expect(await over).toMatchObject({ calls: 1 })
+  expect([ended.isOver(), other.isOver()]).toEqual([true, false])
+})
+
+test('a principal ends with all that it stands on, a machine agent also with whoever answers for it', () => {
+  const agent = { orgId: 'org_1', userId: 'usr_agent', grantId: 'grt_1' }
+  expect(whoseOf({ ...agent, machineAgent: { id: 'mag_1', ownerId: 'usr_owner' } })).toEqual([
+    'grt_1',
+    'org_1',
+    'org_1 usr_agent',
+    'org_1 usr_owner',
+  ])
+  expect(whoseOf({ ...agent, orgId: null, sessionId: 'ses_1' })).toEqual(['grt_1', 'ses_1'])
 })
