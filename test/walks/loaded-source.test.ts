@@ -156,6 +156,12 @@ test('a table is replaced while questions see one version or the other, and undo
       .toSorted((one, other) => (one < other ? -1 : 1))
       .join(' ')
   }
+  const countAudited = async () => {
+    const { audit } = await call(listAudit, { org_id: org!.id, limit: 200 })
+    const times = (action: string) => audit.filter((row) => row.action === action).length
+    return [times('load.succeeded'), times('load.undone')]
+  }
+  const audited = await countAudited()
   const [before, after] = ['Stove Tent', 'Lamp Oven Tent']
   const file = `sku,name,description
 T1,Tent,"[1,0,0] a light tent, for two"
@@ -193,9 +199,7 @@ L1,Lamp,"[0,0,1] glows"
     undo_until: null,
   })
   expect(await rowsChangedAt(gateway, source!)).toEqual(changedAt)
-  const { audit } = await call(listAudit, { org_id: org!.id, limit: 200 })
-  const times = (action: string) => audit.filter((row) => row.action === action).length
-  expect([times('load.succeeded'), times('load.undone')]).toEqual([2, 1])
+  expect(await countAudited()).toEqual(audited.map((times) => times + 1))
   expect(await titlesOf()).toBe(before)
   // What was replaced is kept for some days, and then brought back by nobody.
   const waitsUntil = new Date(system.clock.now().getTime() - 1)

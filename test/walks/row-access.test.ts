@@ -237,20 +237,24 @@ describe('the access column', () => {
     ).rejects.toMatchObject({ code: 'FORBIDDEN' })
     await org.owner.call(saveSearchConfiguration, { source_id, ...PAPERS })
     expect(await idsFor(org.owner.call, source_id)).toEqual(['open'])
-    // With the role of the moment in which it is saved: it was lowered meanwhile.
+    expect(await audited()).toEqual([
+      'data_source.access_set db_papers: seen_by',
+      'data_source.access_removed db_papers: seen_by',
+      'data_source.access_set db_papers: seen_by',
+    ])
+  })
+
+  test('is not removed by whoever was lowered before it is saved', async () => {
     const was = { kind: 'user', orgId: org.id, userId: developer!.userId, role: 'admin' }
     const lowered = { ...was, userName: developer!.name, requestId: unique('req') }
+    const without = configurationOf([entry('papers', { fetchable: true })])
     await expect(
       saveConfiguration(system.system.gateway!)(lowered as never, {
         source_id,
         ...SearchConfiguration.parse({ ...without, access_column: null }),
       }),
     ).rejects.toMatchObject({ code: 'FORBIDDEN' })
-    expect(await audited()).toEqual([
-      'data_source.access_set db_papers: seen_by',
-      'data_source.access_removed db_papers: seen_by',
-      'data_source.access_set db_papers: seen_by',
-    ])
+    expect((await org.owner.call(showDataSource, { source_id })).access_column).toBe('seen_by')
   })
 
   test('must be in every table, as text or a list of it', async () => {
