@@ -42,7 +42,7 @@ export function unusedNotice(c: PageContext, grant: Grant) {
   }`
 }
 
-export const narrowToUsedForm = (c: PageContext, { id }: Grant) =>
+const narrowToUsedForm = (c: PageContext, { id }: Grant) =>
   form(
     c,
     `${agentPath(id)}/narrow-to-used`,
