@@ -100,7 +100,7 @@ describe('a disk quota', () => {
       false,
     ])
     expect(ended).not.toContain(neighbor.name)
-    // Nor does it get room by another database, whose login may connect.
+    // Nor does it gain space with another database, whose login may connect.
     const created: string[] = []
     const managed = { kind: 'postgres', create: async (name: string) => void created.push(name) }
     const create = ({ id, owner }: HarnessOrg) =>
