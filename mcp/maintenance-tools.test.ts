@@ -255,7 +255,7 @@ describe('tasks', () => {
   test('that do not exist, are hidden or are nonsense all get the same answer', async () => {
     const system = newSystem()
     const answers: unknown[] = []
-    for (const code of ['NOT_FOUND', 'FORBIDDEN'] as const) {
+    for (const code of ['NOT_FOUND', 'FORBIDDEN', 'MAINTENANCE_AGENT_NOT_FOUND'] as const) {
       system.does[showMaintenanceRun.name] = () => errorResponse(code)
       answers.push((await ask(system, 'tasks/get', task)).error)
     }

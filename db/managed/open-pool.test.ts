@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
-import { afterEach, expect, inject, test } from 'vitest'
+import { afterEach, expect, inject, test, vi } from 'vitest'
 import {
   HOSTILE_MESSAGES,
   HOSTILE_MOMENTS,
@@ -341,4 +341,30 @@ test('of several questions that failed together the first one opens another pool
   const both = await Promise.allSettled([queries.query('select 1'), queries.query('select 2')])
   expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
   expect(logins).toBe(2)
+})
+
+test('a server that goes on failing is left alone for longer each time, for a minute at most', () => {
+  const clock = vi.spyOn(performance, 'now')
+  try {
+    const pause = failurePause()
+    let now = 0
+    clock.mockImplementation(() => now)
+    const isLeftAlone = () => {
+      try {
+        pause.check()
+        return false
+      } catch {
+        return true
+      }
+    }
+    const pauses = Array.from({ length: 8 }, () => {
+      pause.failed(new Error('away'))
+      const began = now
+      while (isLeftAlone()) now += 1_000
+      return (now - began) / 1_000
+    })
+    expect(pauses).toEqual([0, 0, 5, 10, 20, 40, 60, 60])
+  } finally {
+    clock.mockRestore()
+  }
 })

@@ -384,10 +384,13 @@ describe('is pending', () => {
 })
 
 test('a machine agent, with its credentials', async () => {
-  const { id } = await ofAdmin()(createMachineAgent, { name: unique('robot'), scopes: ['data:read'] })
+  const name = unique('robot')
+  const { id } = await ofAdmin()(createMachineAgent, { name, scopes: ['data:read'] })
   const { ended } = await ofAdmin()(endWithReceipt, { of: 'machine_agent', id })
   expect(ended).toEqual({ machine_agent: 1, machine_credential: 1, grant: 1 })
   expect((await ofAdmin()(listMachineAgents, {})).machine_agents).toEqual([])
+  const { audit } = await ofAdmin()(listAudit, { org_id: org.id, search: name })
+  expect(audit.map(({ action }) => action)).toContain('machine_agent.removed')
 })
 
 test('everything of an organization, except what it is ended with; another’s goes on', async () => {

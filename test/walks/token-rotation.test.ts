@@ -403,6 +403,14 @@ describe('a credential of a machine agent', () => {
     expect(await statusOf(rotated.secret)).toBe(401)
   })
 
+  test('keeps its expiry, which also ends an overlap', async () => {
+    const one = await makeApiToken(system, org, admin, { expires_in_days: 1 })
+    const made = await one.call(addMachineAgentCredential, { machine_agent_id: agent.id })
+    const rotated = await rotate({ credential_id: made.id, overlap_hours: 168 }, one)
+    const ends = (await listed()).filter(({ id }) => [made.id, rotated.id].includes(id))
+    expect(ends.map(({ expires_at }) => hoursTo(expires_at))).toEqual([24, 24])
+  })
+
   test('is rotated by whoever may add one, and with no token but one that made it', async () => {
     const [one, two] = [await makeApiToken(system, org, admin), await makeApiToken(system, org, admin)]
     expect(await codeOf(rotate({}, one))).toBe('FORBIDDEN')
