@@ -1,6 +1,6 @@
 /** Databases of earlier versions, made by them, are brought to the newest migration, and their people see what they saw. */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { readdirSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, describe, expect, inject, test } from 'vitest'
@@ -8,6 +8,7 @@ import { connect, type Connection } from '../../db/connect.ts'
 import { isBreaking, migrate } from '../../db/migrate.ts'
 import { readMigrations } from '../../db/read-migrations.ts'
 import { signInWithPassword } from '../../src/contracts/sessions.ts'
+import { INSTALLED } from '../support/clients/client.ts'
 import { databaseUrl, onServer } from '../support/database.ts'
 import { placeForDatabases } from '../support/data-sources.ts'
 import { fakeChatApp, fakeChecks } from '../support/fake-integrations.ts'
@@ -113,8 +114,12 @@ test('migrate --check says what would be done, and about how long, and does noth
 describe('the older program', () => {
   const fixture = readFixture('0006-postgres.zst')
   const { commit, secrets, seen } = fixture.header
-  const isThere = hasCommit(commit)
-  if (!isThere) console.log(`Without the history of ${commit}, no older program runs here.`)
+  const isThere = hasCommit(commit) && existsSync(join(INSTALLED, 'prom-client'))
+  if (!isThere) {
+    console.log(
+      `Without the history of ${commit} and the packages of test/clients, no older program runs here.`,
+    )
+  }
   const found = async (name: string) => {
     const all = await readMigrations()
     return all.slice(0, all.findIndex((migration) => migration.name === name) + 1)
@@ -161,12 +166,17 @@ function hasCommit(commit: string): boolean {
   return spawnSync('git', ['cat-file', '-e', `${commit}^{commit}`], { cwd: ROOT }).status === 0
 }
 
-/** That version, with the packages of this one. */
+/** That version, with the packages of this one, and with what it imports and this one no longer has. */
 async function launcherOf(commit: string): Promise<string> {
   const folder = await own.newFolder()
   const archive = execFileSync('git', ['archive', commit], { cwd: ROOT, maxBuffer: 1e9 })
   execFileSync('tar', ['x', '-C', folder], { input: archive })
-  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  const packages = join(folder, 'node_modules')
+  mkdirSync(packages)
+  for (const name of readdirSync(join(ROOT, 'node_modules'))) {
+    symlinkSync(join(ROOT, 'node_modules', name), join(packages, name))
+  }
+  symlinkSync(join(INSTALLED, 'prom-client'), join(packages, 'prom-client'))
   return join(folder, 'bin/server')
 }
 
