@@ -233,6 +233,9 @@ export const time = (iso: string) => {
   return html`<time datetime="${iso}" title="${moment}" data-relative>${toTheMinute(moment)}</time>`
 }
 
+/** When something is due that waits for its turn, and not how long ago it was. */
+export const timeToCome = (iso: string, now: Date) => (Date.parse(iso) > now.getTime() ? time(iso) : 'now')
+
 /** For sentences such as "until …". The script converts it to the reader's time zone. */
 export const exactTime = (iso: string) => {
   const moment = momentLabel(iso)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { dateLabel, dayLabel, formatNumber, momentLabel } from './format.ts'
+import { dateLabel, dayLabel, formatDuration, formatNumber, momentLabel } from './format.ts'
 
 const asIntl = (options: Intl.DateTimeFormatOptions) =>
   new Intl.DateTimeFormat('en-GB', { ...options, timeZone: 'UTC' })
@@ -27,4 +27,14 @@ test('what is no moment is a fault, not a label', () => {
 
 test.each([0, 7, 999, 1_000, 1_234_567, -5, -1_234, 0.5, 999.5])('%d has the same separators', (value) => {
   expect(formatNumber(value)).toBe(new Intl.NumberFormat('en-US').format(value))
+})
+
+test.each([
+  [999, '999 ms'],
+  [1_500, '1.5 s'],
+  [119 * 60_000, '119 min'],
+  [120 * 60_000, '2 h 0 min'],
+  [1_074 * 60_000, '17 h 54 min'],
+])('%d ms are %s', (ms, label) => {
+  expect(formatDuration(ms)).toBe(label)
 })

@@ -5,7 +5,9 @@ export { formatNumber }
 
 export function formatDuration(ms: number): string {
   if (ms < 1_000) return `${ms} ms`
-  return ms < 60_000 ? `${(ms / 1_000).toFixed(1)} s` : `${Math.round(ms / 60_000)} min`
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`
+  const minutes = Math.round(ms / 60_000)
+  return minutes < 120 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
 export const formatBytes = (count: number): string =>

@@ -112,7 +112,7 @@ const logsCheck = {
 const LogsCheck = z.strictObject(
   fields(logsCheck, {
     pattern: { label: 'Text or /regular expression/' },
-    level: { label: 'Level, and more severe ones' },
+    level: { label: 'Minimum level' },
     window_minutes: { label: 'Window (minutes)' },
     max_count: { label: 'Lines allowed', hint: 'Fails above this number.' },
   }),

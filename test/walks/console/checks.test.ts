@@ -148,7 +148,7 @@ describe('the editor', () => {
       Target: 'POST https://shop.test/health',
       Conditions: '[STATUS] == 200 [BODY].status == UP',
       Interval: '300 s',
-      Notifications: 'after 2 failures without a pass between, and 4 passes in a row',
+      Notifications: 'After 2 failures without a pass between, and 4 passes in a row',
     })
     const edit = (await owner.open(made.link('Edit'))).form('Save')
     expect(edit.values()).toEqual({
@@ -259,7 +259,7 @@ describe('one check', () => {
     ])
     expect(page.pairs).toMatchObject({
       Conditions: '[STATUS] < 400',
-      Notifications: 'after 1 failure without a pass between, and the first pass',
+      Notifications: 'After 1 failure without a pass between, and the first pass',
       'Last run': expect.stringContaining('2 Mar 2026') as string,
     })
     const failed = await page.form('Filter').with({ result: 'fail' }).submit()

@@ -117,6 +117,16 @@ describe('the list of deliveries', () => {
     expect((await owner.open(PATH)).text).toContain(`1–${PAGE_DEFAULT} of ${total}`)
   })
 
+  test('an attempt whose time has come is due now, and not some time ago', async () => {
+    const { owner, connect, add } = await scene()
+    const integrationId = await connect('Desk')
+    const waits = { integrationId, state: 'retrying', reason: 'server_error', settledAt: null } as const
+    const { id } = await add(waits, [FAILED])
+    expect((await owner.open(PATH)).rows[0]!.join(' | ')).toContain('Retrying Due now')
+    expect((await owner.open(`${PATH}/${id}`)).text).toContain('Next attempt now')
+    expect((await owner.open(`${PATH}?integration=${integrationId}`)).text).toContain('Next attempt now')
+  })
+
   test('has a row for everything, also for what nobody was told of, and filters by the form', async () => {
     const { owner, connect, add, nobody, call } = await scene()
     const [desk, pager] = [await connect('Desk'), await connect('Pager')]

@@ -355,7 +355,7 @@ describe('rules', () => {
     expect(await values()).toEqual(['contractors', 'engineering', null])
     const page = await owner.open(RULES!)
     expect(page.text).toMatch(
-      /1\. groups is or contains contractors Refused .* 2\. groups is or contains engineering data:read .* 3\. Everybody data:read/,
+      /1\. groups is or contains contractors Refused .* 2\. groups is or contains engineering Query data .* 3\. Everybody Query data/,
     )
     const moves = [...page.html.matchAll(/aria-label="(Move rule \d (?:up|down))"/g)].map(
       ([, label]) => label,

@@ -180,7 +180,7 @@ const whyReached = ({ role, scopes }: Access, minimum?: Role): string =>
 
 const summaryCard = (now: Access, after: Access | null) =>
   card(
-    'What it is given',
+    'Role, scopes and apps',
     html`<dl class="pairs">
       ${pair('Role', html`${roleBadge(now.role)}${after && after.role !== now.role && html` then ${roleBadge(after.role)}`}`)}
       ${pair('Scopes', scopesOf(after ?? now))}

@@ -62,7 +62,7 @@ export function clientSummary(client: Client, isVerified = true) {
       </div>`
     case 'pre_registered':
       return html`<div class="two-lines">
-        ${itself && html`<strong>${itself}</strong>`}
+        <strong>${itself ?? client_id}</strong>
         <span class="note">registered by the operator${redirectsTo}</span>
       </div>`
     case 'machine':

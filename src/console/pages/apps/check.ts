@@ -94,7 +94,7 @@ const facts = (check: Check, now: Date) =>
         ${check.last_run_at !== null && pair('Last run', time(check.last_run_at))}
         ${check.next_run_at !== null && pair('Next run', Date.parse(check.next_run_at) > now.getTime() ? time(check.next_run_at) : 'Due now')}
         ${pair('Interval', `${check.interval_seconds} s`)}
-        ${pair('Notifications', `after ${plural(check.failure_threshold, 'failure')} without a pass between, and ${check.success_threshold === 1 ? 'the first pass' : `${check.success_threshold} passes in a row`}`)}
+        ${pair('Notifications', `After ${plural(check.failure_threshold, 'failure')} without a pass between, and ${check.success_threshold === 1 ? 'the first pass' : `${check.success_threshold} passes in a row`}`)}
       </dl>`,
   )
 

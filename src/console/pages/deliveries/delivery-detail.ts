@@ -3,7 +3,7 @@ import { html } from 'hono/html'
 import type * as z from 'zod'
 import { ADVICE, REASONS, type showDelivery } from '../../../contracts/deliveries.ts'
 import { button, card, type Content } from '../../../pages/parts.ts'
-import { badge, copyable, pair, table, time } from '../../components.ts'
+import { badge, copyable, pair, table, time, timeToCome } from '../../components.ts'
 import type { PageContext } from '../../context.ts'
 import { formatDuration } from '../../format.ts'
 import { confirmDialog, form } from '../../forms.ts'
@@ -23,8 +23,8 @@ import { testForm } from './test-form.ts'
 type Delivery = z.output<typeof showDelivery.output>
 type Attempt = Delivery['attempts_made'][number]
 
-export const deliveryDetail = (one: Delivery) =>
-  html`${whyCard(one)} ${attemptsCard(one)} ${requestCard(one)} ${aboutCard(one)}`
+export const deliveryDetail = (one: Delivery, now: Date) =>
+  html`${whyCard(one, now)} ${attemptsCard(one)} ${requestCard(one)} ${aboutCard(one)}`
 
 /** Only what had a recipient and is no longer in progress. */
 const mayReplay = ({ state, channel }: Delivery): boolean =>
@@ -45,11 +45,11 @@ export const deliveryActions = (
   ${mayReplay(one) && replayDialog(c, one, query)} ${integration && testForm(c, integration, 'quiet')}`
 
 /** The answer to the question that people come with, before everything else. */
-function whyCard(one: Delivery) {
+function whyCard(one: Delivery, now: Date) {
   const last = one.attempts_made.at(-1)
   return card(
     HEADINGS[one.unconfirmed ? 'unconfirmed' : one.state],
-    html`<p class="switch-state">${outcomeBadge(one)} <span>${sentenceOf(one, last)}</span></p>
+    html`<p class="switch-state">${outcomeBadge(one)} <span>${sentenceOf(one, last, now)}</span></p>
       ${adviceOf(one, last).map((advice) => html`<p>${advice}</p>`)}
       ${one.unconfirmed && unconfirmedAdvice(one)}
       ${last?.response ? response(last) : null} ${last?.response_withheld ? WITHHELD : null}`,
@@ -65,8 +65,13 @@ const HEADINGS: Record<Delivery['state'] | 'unconfirmed', string> = {
   unconfirmed: 'It may have arrived',
 }
 
-function sentenceOf({ state, reason, next_attempt_at }: Delivery, last: Attempt | undefined): Content {
-  const next = next_attempt_at !== null && html` ${last ? 'Next attempt' : 'Due'} ${time(next_attempt_at)}`
+function sentenceOf(
+  { state, reason, next_attempt_at }: Delivery,
+  last: Attempt | undefined,
+  now: Date,
+): Content {
+  const next =
+    next_attempt_at !== null && html` ${last ? 'Next attempt' : 'Due'} ${timeToCome(next_attempt_at, now)}`
   if (!last) return html`${reason === null ? 'No attempt was made yet' : REASONS[reason]}.${next}`
   const took = last.duration_ms === null ? '' : ` after ${formatDuration(last.duration_ms)}`
   if (state === 'sent') return html`The receiver answered ${statusWords(last)}${took}.`

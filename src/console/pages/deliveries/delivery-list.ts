@@ -2,6 +2,7 @@
 import { html } from 'hono/html'
 import type * as z from 'zod'
 import { listDeliveries } from '../../../contracts/deliveries.ts'
+import type { Content } from '../../../pages/parts.ts'
 import { breakable, emptyState, filterForm, listCard, table, time } from '../../components.ts'
 import { sessionOf, type PageContext } from '../../context.ts'
 import { formatDuration } from '../../format.ts'
@@ -83,20 +84,23 @@ export function liveDeliveries(
 const pathOf = ({ id }: Delivery, query: string): string => `${DELIVERIES_PATH}/${id}${query}#delivery`
 
 const rowsOf = (c: PageContext, deliveries: readonly Delivery[]) => {
-  const query = listQuery(c)
-  return deliveries.map((one) => cells(one, query))
+  const [query, now] = [listQuery(c), c.var.deps.clock()]
+  return deliveries.map((one) => cells(one, query, now))
 }
 
-const cells = (one: Delivery, query: string) => [
+const cells = (one: Delivery, query: string, now: Date) => [
   html`<a href="${pathOf(one, query)}">${time(one.created_at)}<span class="unseen">, ${one.type}</span></a>`,
   html`<div class="two-lines"><code>${breakable(one.type, '.')}</code><span class="note id-text">${one.app !== null && html`${one.app} · `}${one.subject}</span></div>`,
   destinationText(one),
-  html`<div class="two-lines">${outcomeBadge(one)} ${one.next_attempt_at && html`<span class="note">${one.attempts === 0 ? 'Due' : 'Next'} ${time(one.next_attempt_at)}</span>`} ${one.replay_of !== null && html`<span class="note">Replay</span>`}</div>`,
+  html`<div class="two-lines">${outcomeBadge(one)} ${one.next_attempt_at && html`<span class="note">${nextAttempt(one.attempts, one.next_attempt_at, now)}</span>`} ${one.replay_of !== null && html`<span class="note">Replay</span>`}</div>`,
   responseText(one),
   one.attempts === 0
     ? html`<span class="note">None</span>`
-    : html`<span class="measure">${one.attempts}</span>${one.duration_ms !== null && html`<span class="note measure">, ${formatDuration(one.duration_ms)}</span>`}`,
+    : html`<span><span class="measure">${one.attempts}</span>${one.duration_ms !== null && html`<span class="note measure">, ${formatDuration(one.duration_ms)}</span>`}</span>`,
 ]
+
+const nextAttempt = (attempts: number, at: string, now: Date): Content =>
+  Date.parse(at) <= now.getTime() ? 'Due now' : html`${attempts === 0 ? 'Due' : 'Next'} ${time(at)}`
 
 const destinationText = ({ channel, destination }: Delivery) =>
   channel === null

@@ -40,7 +40,7 @@ async function showOne(c: PageContext) {
     ),
     body: html`<div class="workbench">
       ${deliveryPicks(c, listed, one.id)}
-      <div id="delivery" class="workbench-main">${follow(c, one)} ${deliveryDetail(one)}</div>
+      <div id="delivery" class="workbench-main">${follow(c, one)} ${deliveryDetail(one, c.var.deps.clock())}</div>
     </div>`,
   })
 }

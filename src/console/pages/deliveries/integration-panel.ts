@@ -3,7 +3,7 @@ import { html } from 'hono/html'
 import type * as z from 'zod'
 import type { listRecoveries } from '../../../contracts/deliveries.ts'
 import { button, card, choice, inputField } from '../../../pages/parts.ts'
-import { badge, cancelButton, dialog, pair, table, time } from '../../components.ts'
+import { badge, cancelButton, dialog, pair, table, time, timeToCome } from '../../components.ts'
 import type { PageContext } from '../../context.ts'
 import { backField, form } from '../../forms.ts'
 import { KIND_LABELS, pathOf, stateAdvice, type Integration } from '../integrations/integration-labels.ts'
@@ -29,7 +29,7 @@ export function integrationPanel(
         ${pair('Kind', KIND_LABELS[one.kind])}
         ${pair('Last success', one.last_success_at === null ? 'Never' : time(one.last_success_at))}
         ${failure && pair('Last failure', html`<a href="${DELIVERIES_PATH}/${failure.delivery_id}?integration=${one.id}#delivery">${failureWords(failure)}</a> ${time(failure.at)}`)}
-        ${health.next_attempt_at && pair('Next attempt', time(health.next_attempt_at))}
+        ${health.next_attempt_at && pair('Next attempt', timeToCome(health.next_attempt_at, c.var.deps.clock()))}
       </dl>
       <div class="actions">
         ${testForm(c, one)} ${one.state === 'active' && recoverDialog(c, one)}

@@ -6,7 +6,13 @@ import type {
   IdentityProviderState,
   RefusalReason,
 } from '../../../contracts/identity-provider-states.ts'
-import { SCOPES_OF_OTHERS, SENSITIVE_SCOPES, type Resource, type Scope } from '../../../contracts/scopes.ts'
+import {
+  SCOPE_LABELS,
+  SCOPES_OF_OTHERS,
+  SENSITIVE_SCOPES,
+  type Resource,
+  type Scope,
+} from '../../../contracts/scopes.ts'
 import { choice, type Content } from '../../../pages/parts.ts'
 import { badge } from '../../components.ts'
 
@@ -143,6 +149,4 @@ export const scopeBoxes = (
   ${!mayGiveAll && offered.some(isSensitive) && html`<p class="note">Only owners can give ${SENSITIVE_SCOPES.map((scope, at) => html`${at > 0 && ' and '}<code>${scope}</code>`)}.</p>`}`
 
 export const scopesSummary = (scopes: readonly Scope[]) =>
-  scopes.length === 0
-    ? badge('Refused', 'bad')
-    : html`<code title="${scopes.join(', ')}">${scopes[0]}</code>${scopes.length > 1 && html` <span class="note">+${scopes.length - 1}</span>`}`
+  scopes.length === 0 ? badge('Refused', 'bad') : scopes.map((scope) => SCOPE_LABELS[scope]).join(', ')

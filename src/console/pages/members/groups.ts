@@ -49,7 +49,7 @@ async function showGroups(c: PageContext, refused?: Refused) {
         title: 'Create a group',
         action: GROUPS_PATH,
         submit: 'Create',
-        className: 'inline',
+        className: 'beside',
       })
     }`,
   })

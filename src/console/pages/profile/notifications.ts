@@ -16,7 +16,16 @@ import { icon } from '../../../pages/icons.ts'
 import { attempt, backField, form, returnPath, text, texts } from '../../forms.ts'
 import { actAndReturn, setFlash } from '../../flash.ts'
 import { page } from '../../layout.ts'
-import { breakable, badge, emptyState, exactTime, filterForm, table, time } from '../../components.ts'
+import {
+  breakable,
+  badge,
+  emptyState,
+  exactTime,
+  filterForm,
+  table,
+  time,
+  timeToCome,
+} from '../../components.ts'
 import { pager } from '../../pager.ts'
 import { createRoutes, hasRole, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { chatAccountCard, NOTIFICATIONS_PATH } from './chat-account.ts'
@@ -100,13 +109,17 @@ const followsForm = (c: PageContext, follows: readonly Follow[]) =>
     c,
     `${NOTIFICATIONS_PATH}/follows`,
     html`${backField(c)}
-    ${table('Notifications by app', ['App', ...CATEGORIES, 'Frequency', 'Last message'], follows.map(followRow))}
+    ${table(
+      'Notifications by app',
+      ['App', ...CATEGORIES, 'Frequency', 'Last message'],
+      follows.map((one) => followRow(one, c.var.deps.clock())),
+    )}
     <p class="note">${CATEGORIES.map((category, at) => html`${at > 0 && '; '}<strong>${category}</strong>: ${CATEGORY_NOTES[category]}`)}.</p>
     ${button('Save')}`,
     'stack follows',
   )
 
-const followRow = (one: Follow) => [
+const followRow = (one: Follow, now: Date) => [
   html`<div class="two-lines"><strong class="id-text">${one.name}</strong><code class="note">${one.app}</code>
     <input type="hidden" name="was" value="${one.app}:${choiceOf(one)}" /></div>`,
   ...CATEGORIES.map(
@@ -116,7 +129,7 @@ const followRow = (one: Follow) => [
   html`<span class="select select-small"><select name="frequency-${one.app}" aria-label="Frequency for ${one.name}">
     ${TIMINGS.map((value) => html`<option value="${value}" ${value === one.frequency && html`selected`}>${TIMING_LABELS[value]}</option>`)}
   </select>${icon('down')}</span>`,
-  lastOf(one),
+  lastOf(one, now),
 ]
 
 const OUTCOME_BADGES = {
@@ -125,11 +138,11 @@ const OUTCOME_BADGES = {
   not_sent: ['Not sent', 'bad'],
 } as const
 
-function lastOf({ last }: Follow) {
+function lastOf({ last }: Follow, now: Date) {
   if (last === null) return html`<span class="note">None</span>`
   const [word, kind] = OUTCOME_BADGES[last.outcome]
   return html`<div class="two-lines">${badge(word, kind)}
-    <span class="note">${last.reason !== null && html`${REASONS[last.reason]}. `}${last.next_attempt_at === null ? time(last.at) : html`Next ${time(last.next_attempt_at)}`}</span></div>`
+    <span class="note">${last.reason !== null && html`${REASONS[last.reason]}. `}${last.next_attempt_at === null ? time(last.at) : html`Next attempt ${timeToCome(last.next_attempt_at, now)}`}</span></div>`
 }
 
 /** The values the page was shown with, so that saving changes only what the user changed. */
