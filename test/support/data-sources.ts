@@ -77,7 +77,7 @@ async function removeFromServer({ db, system }: TestSystem): Promise<void> {
   await db.delete(dataSources).where(eq(dataSources.kind, 'postgres'))
 }
 
-const TOYS: Readonly<Record<string, number>> = { 'toy-3': 3, 'toy-8': 8, 'toy-broken': 3, 'toy-grown': 3 }
+const TOYS = new Map(Object.entries({ 'toy-3': 3, 'toy-8': 8, 'toy-broken': 3, 'toy-grown': 3 }))
 
 /**
  * A vector that stands in the question, such as `[1,0,0]`, is its embedding; every other question lies on the first
@@ -86,13 +86,13 @@ const TOYS: Readonly<Record<string, number>> = { 'toy-3': 3, 'toy-8': 8, 'toy-br
 export function toyModels(): EmbeddingModels {
   const real = createEmbeddingModels(new Map())
   return {
-    names: [...Object.keys(TOYS), ...real.names],
-    dimensionsOf: (model) => TOYS[model] ?? real.dimensionsOf(model),
+    names: [...TOYS.keys(), ...real.names],
+    dimensionsOf: (model) => TOYS.get(model) ?? real.dimensionsOf(model),
     // One of them is closed, as a provider's is until the operator opens it.
-    takesBulk: (model) => model !== 'toy-8' && (model in TOYS || real.takesBulk(model)),
-    tokensOf: (model, text) => (model in TOYS ? text.split(/\s+/).length : real.tokensOf(model, text)),
+    takesBulk: (model) => model !== 'toy-8' && (TOYS.has(model) || real.takesBulk(model)),
+    tokensOf: (model, text) => (TOYS.has(model) ? text.split(/\s+/).length : real.tokensOf(model, text)),
     async embed(owner, model, question) {
-      const size = TOYS[model]
+      const size = TOYS.get(model)
       if (size === undefined) return real.embed(owner, model, question)
       if (model === 'toy-broken') throw new ServiceError('EMBEDDING_UNAVAILABLE')
       const written = /\[([-\d.,e]+)\]/.exec(question)?.[1]?.split(',').map(Number) ?? [1]
