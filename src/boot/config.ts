@@ -639,7 +639,7 @@ export const SETTINGS = {
       })
       .optional(),
     description:
-      'HTTP proxy for https requests to embedding models, identity providers and metadata documents, for example `http://user:password@proxy.example.com:3128`. Webhooks, checks and attached databases never use it.',
+      'HTTP proxy for https requests to embedding and language models, identity providers and metadata documents, for example `http://user:password@proxy.example.com:3128`. Webhooks, checks and attached databases never use it.',
     default: 'direct connections',
   },
   NO_PROXY: {
