@@ -309,6 +309,21 @@ describe('access', () => {
     expect((await fewer.submit()).text).toContain('3 tools: app_list, maintenance_status, proposal_show')
   })
 
+  test('an agent whose calls are refused reaches nothing; one that nobody knows has no page', async () => {
+    const { org, people, admin, viewer } = await scene()
+    const id = await insertGrant(org, people.admin)
+    const path = `/console/access?grant_id=${id}`
+    const refusal = 'All its calls are refused'
+    expect((await admin.open(path)).text).not.toContain(refusal)
+    await org.owner.call(updateOrganization, { org_id: org.id, agents_enabled: false })
+    const shown = await admin.open(path)
+    expect([shown.status, shown.rows.length]).toEqual([200, 0])
+    expect(shown.text).toContain(refusal)
+    expect(shown.form('Show').value('grant_id')).toBe(id)
+    const hidden = await viewer.open(path)
+    expect([hidden.status, hidden.text.includes(refusal)]).toEqual([404, false])
+  })
+
   test('a role is tried before it is given; nobody else’s access is shown to a viewer', async () => {
     const { org, people, admin, viewer, owner } = await scene()
     await insertSource(system, org, {

@@ -314,6 +314,30 @@ describe('the audit trail', () => {
   })
 })
 
+test('an entry of the audit trail leads to what it names, whose title only those read who may', async () => {
+  const { owner, org, alias } = await scene()
+  const made = await org.owner.call(createTicket, {
+    alias,
+    title: 'Salaries are wrong',
+    body: 'All of them.',
+  })
+  const entries = { action: 'ticket.filed' }
+  const page = await (await owner.open('/console/audit')).form('Filter').with(entries).submit()
+  expect(page.text).toContain(`${alias}: ${made.id}`)
+  expect(page.text).not.toContain('Salaries')
+  const ticket = await owner.open(page.link(made.id))
+  expect([ticket.status, ticket.path]).toEqual([200, `/console/apps/${alias}/tickets/${made.id}`])
+  expect(ticket.text).toContain('Salaries are wrong')
+  // Neither of something without a page, nor a name that looks like one.
+  const [id, user] = [makeId('tkt', 0), makeId('usr', 0)]
+  for (const subject of [`${alias}: ${user}`, `${alias}: ${id}x`, `Shop: ${id}`, `${alias} ${id}`]) {
+    await system!.db.update(auditLog).set({ subject }).where(eq(auditLog.orgId, org.id))
+    const shown = await owner.open('/console/audit?action=ticket.filed')
+    expect(shown.text).toContain(subject)
+    expect([id, `${id}x`, user].some((words) => shown.offers(words))).toBe(false)
+  }
+})
+
 test('an export stops when its reader leaves', async () => {
   const { owner, org } = await scene()
   const now = system!.clock.now()

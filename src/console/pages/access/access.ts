@@ -3,6 +3,7 @@ import { html } from 'hono/html'
 import type * as z from 'zod'
 import { showAccess } from '../../../contracts/access.ts'
 import type { AccessBarrier } from '../../../contracts/access-reasons.ts'
+import { ServiceError } from '../../../contracts/errors.ts'
 import { listGrants } from '../../../contracts/grants.ts'
 import { PAGE_MAX } from '../../../contracts/limits.ts'
 import { listMembers } from '../../../contracts/members.ts'
@@ -50,14 +51,26 @@ const BARRIERS: Record<AccessBarrier, string> = {
 
 async function showPage(c: PageContext) {
   const asked = askedIn(c)
-  const answer = asked && (await sessionOf(c).call(showAccess, asked))
   const subjects = await subjectsFor(c)
+  const isListed = subjects.agents.some(({ value }) => value === asked?.grant_id)
+  const answer = asked && (await sessionOf(c).call(showAccess, asked).catch(unlessEnded(isListed)))
   return page(c, {
     title: 'Access',
     lead: `Which data sources, rows, apps and tools somebody reaches in ${organizationOf(c).name}, and why.`,
-    body: html`${chooser(c, asked, subjects)} ${asked && answer ? result(c, asked, answer, subjects) : nobodyChosen(c)}`,
+    body: html`${chooser(c, asked, subjects)} ${!asked ? nobodyChosen(c) : answer ? result(c, asked, answer, subjects) : REACHES_NOTHING}`,
   })
 }
+
+/** A grant that may be seen is listed as long as it lasts, also while none of its calls would be let in. */
+const unlessEnded = (isListed: boolean) => (error: unknown) => {
+  if (isListed && error instanceof ServiceError && error.code === 'NOT_FOUND') return undefined
+  throw error
+}
+
+const REACHES_NOTHING = emptyState(
+  'This agent reaches nothing',
+  'All its calls are refused. Its client may be blocked or gone, or agents, its identity provider or the machine agent turned off.',
+)
 
 /** The address says whom it is about, and what would be changed. */
 function askedIn(c: PageContext): Asked | undefined {

@@ -18,6 +18,7 @@ import {
 import { createRoutes, organizationOf, requireRole, sessionOf, type PageContext } from '../../context.ts'
 import { exportAudit } from './audit-export.ts'
 import { asInput, readFilters } from './audit-filters.ts'
+import { linkedSubject } from './linked-subject.ts'
 
 type Entry = z.output<typeof AuditEntry>
 
@@ -98,7 +99,7 @@ function entryRow({ at, actor, action, subject, request_id, support_session_id }
         : actor.name
     }
     ${kind && kind !== actor.name && badge(kind, 'off')} ${support_session_id && badge('support session', 'wait')}`,
-    html`${AUDIT_ACTIONS[action]} ${subject && html`<span class="subject">${subject}</span>`}`,
+    html`${AUDIT_ACTIONS[action]} ${subject && html`<span class="subject">${linkedSubject(subject)}</span>`}`,
     request_id
       ? html`<code class="note request" title="${request_id}">${request_id.slice(-8)}</code>`
       : html`<span class="note">None</span>`,
