@@ -9,6 +9,7 @@ import { recordProof } from './record-proof.ts'
 import { findPgBouncer } from './support/pgbouncer.ts'
 import {
   ABOUT_VECTORS,
+  BY_NODE,
   SLOW_UNITS,
   ON_EMBEDDED,
   onEngine,
@@ -107,6 +108,7 @@ export default defineConfig({
   root: fileURLToPath(new URL('..', import.meta.url)),
   test: {
     pool: 'forks',
+    ...BY_NODE,
     reporters: ['default', recordProof(third === undefined ? 'all' : `${third}/3`)],
     projects: [
       {
