@@ -51,9 +51,8 @@ export type FakeGitHost = {
   archive(): void
   /** Nothing was ever pushed. */
   empty(): void
-  /** Everybody may read it from now on. */
-  /** `unsaid`: for everybody with an account, or the host does not say for whom. */
-  publish(how?: 'public' | 'unsaid'): void
+  /** Who may read it from now on. `internal`: everybody with an account there; `unsaid`: the host does not say. */
+  publish(how?: 'public' | 'internal' | 'unsaid'): void
   removeBranch(branch: string): void
   /** The next request whose path has this is done, and then not answered; or not even done. */
   failNext(
@@ -87,7 +86,7 @@ export async function startFakeGitHost(
   const asked: string[] = []
   const failures: [string, Parameters<FakeGitHost['failNext']>[1]][] = []
   let [isArchived, isEmpty] = [false, false]
-  let readers: 'private' | 'public' | 'unsaid' = 'private'
+  let readers: 'private' | 'public' | 'internal' | 'unsaid' = 'private'
   const isPrivate = () => (readers === 'unsaid' ? {} : { private: readers === 'private' })
   /** Of branches that are gone too: a request keeps its commit. */
   const heads = new Map<string, string>()
@@ -164,7 +163,13 @@ export async function startFakeGitHost(
       if (rest === '')
         return [
           200,
-          { default_branch: 'main', archived: isArchived, size: isEmpty ? 0 : 1, ...isPrivate() },
+          {
+            default_branch: 'main',
+            archived: isArchived,
+            size: isEmpty ? 0 : 1,
+            ...isPrivate(),
+            ...(readers === 'internal' && { private: true, visibility: readers }),
+          },
           scopes,
         ]
       const ref = /^\/git\/ref\/heads\/(.+)$/.exec(rest)?.[1]
@@ -248,7 +253,7 @@ export async function startFakeGitHost(
             default_branch: isEmpty ? null : 'main',
             archived: isArchived,
             empty_repo: isEmpty,
-            visibility: { private: 'private', public: 'public', unsaid: 'internal' }[readers],
+            visibility: readers === 'unsaid' ? undefined : readers,
             permissions: { project_access, group_access: null },
           },
         ]

@@ -451,7 +451,7 @@ describe.each(['github', 'gitlab', 'gitea'] as const)('a remote at %s', (kind) =
       'url: there is no such repository, or the token may not see it',
     ])
     // Of what others may read, and of what the host does not say.
-    for (const how of ['unsaid', 'public'] as const) {
+    for (const how of ['unsaid', 'internal', 'public'] as const) {
       host.publish(how)
       expect(await set(kind)).toMatchObject({ is_public: true })
     }

@@ -11,6 +11,7 @@ const RepositoryAnswer = z.object({
   archived: z.boolean(),
   size: z.number(),
   private: z.boolean().nullish(),
+  visibility: z.string().nullish(),
 })
 const Reference = z.object({ object: z.object({ sha: Sha }) })
 const Commit = z.object({
@@ -88,7 +89,8 @@ export function github(send: GuardedPost, remote: RemoteAccess): HostDriver {
         defaultBranch,
         isArchived: archived,
         isEmpty,
-        isPublic: answer.private !== true,
+        // `internal`: everybody of the enterprise; it is called private, too.
+        isPublic: answer.private !== true || answer.visibility === 'internal',
       }
     },
 
