@@ -1,4 +1,6 @@
 /** What becomes of ordinary and of hostile files, in the process that reads them. */
+import { readFileSync } from 'node:fs'
+import { setImmediate } from 'node:timers/promises'
 import { deflateSync } from 'node:zlib'
 import { afterAll, describe, expect, inject, test } from 'vitest'
 import { makeDocx, makePdf, makeZip } from '../../../test/support/document-files.ts'
@@ -157,6 +159,27 @@ test.runIf(inject('everyCase'))(
     } finally {
       await slow.close()
       await small.close()
+    }
+  },
+)
+
+test.skipIf(process.platform !== 'linux')(
+  'a file is read again when the system ends the process for want of memory of others',
+  async () => {
+    const own = createDocumentReader()
+    const childrenOf = () =>
+      new Set(readFileSync(`/proc/self/task/${process.pid}/children`, 'latin1').match(/\d+/g))
+    try {
+      const before = childrenOf()
+      await own.readDocument('org', { path: 'a.txt', content: Buffer.from('first') })
+      const [pid] = [...childrenOf()].filter((one) => !before.has(one))
+      const content = Buffer.from('A sentence about something. '.repeat(20_000))
+      const reading = own.readDocument('org', { path: 'b.txt', content })
+      await setImmediate()
+      process.kill(Number(pid), 'SIGKILL')
+      expect(await reading).toHaveProperty('passages')
+    } finally {
+      await own.close()
     }
   },
 )

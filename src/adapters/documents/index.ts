@@ -62,23 +62,30 @@ export function createDocumentReader({ cpuLimitMs = CPU_LIMIT_MS, heapMib = HEAP
     file: FileToRead,
     limitMs: number,
   ): Promise<Read | FileProblem> {
+    let answer = await readOnce(file, limitMs)
+    // It is what a system short of memory ends first, whoever took the memory: only twice it is the file's.
+    if (answer === 'killed') answer = await readOnce(file, limitMs)
+    if (typeof answer === 'object' && 'read' in answer) return answer.read as Read | FileProblem
+    return { problem: PROBLEMS[typeof answer === 'object' || answer === 'ready' ? 'failed' : answer] }
+  }
+
+  async function readOnce(file: FileToRead, cpuLimitMs: number): Promise<Answer> {
     if (isClosed) throw new Error('the process that reads documents was closed')
     clearTimeout(idle)
     const child = running ?? (await start())
     child.ref()
     child.channel?.ref()
-    const limits = { cpuLimitMs: limitMs, wallMs: CLOCK_LIMIT_MS, memoryMaxBytes }
-    const answer = await answerOf(child, limits, file)
+    const answer = await answerOf(child, { cpuLimitMs, wallMs: CLOCK_LIMIT_MS, memoryMaxBytes }, file)
     if (typeof answer === 'object' && 'read' in answer) {
       child.unref()
       child.channel?.unref()
       idle = setTimeout(() => void end(), IDLE_MS).unref()
-      return answer.read as Read | FileProblem
+      return answer
     }
     // What it left behind in the process nobody knows.
     await end()
     if (isClosed) throw new Error('the process that reads documents was closed')
-    return { problem: PROBLEMS[answer === 'late' ? 'late' : typeof answer === 'object' ? 'failed' : 'lost'] }
+    return answer
   }
 
   return {
@@ -93,13 +100,16 @@ export function createDocumentReader({ cpuLimitMs = CPU_LIMIT_MS, heapMib = HEAP
   }
 }
 
+const LOST = 'It takes more memory to read than there is for one.'
 const PROBLEMS = {
   late: 'It takes too long to read.',
   failed: 'It is broken, or not what its name says.',
-  lost: 'It takes more memory to read than there is for one.',
+  lost: LOST,
+  killed: LOST,
 }
 
-type Answer = FromDocumentProcess | 'late' | undefined
+/** Lost: it ended itself for want of memory, or was about to take too much. Killed: by somebody else, as the system does. */
+type Answer = FromDocumentProcess | 'late' | 'lost' | 'killed'
 
 type ProcessLimits = {
   readonly cpuLimitMs?: number
@@ -107,15 +117,15 @@ type ProcessLimits = {
   readonly memoryMaxBytes: number
 }
 
-/** Undefined: the process was ended, by itself for want of memory, or by the system. */
 async function answerOf(
   child: ChildProcess,
   { cpuLimitMs = Infinity, wallMs, memoryMaxBytes }: ProcessLimits,
   file?: FileToRead,
 ): Promise<Answer> {
   const answer = Promise.withResolvers<Answer>()
-  const lost = () => answer.resolve(undefined)
-  const exited = (code: number | null) => (code === null ? lost() : answer.resolve({ failed: true }))
+  const lost = () => answer.resolve('lost')
+  const exited = (code: number | null, signal: NodeJS.Signals | null) =>
+    answer.resolve(code === null ? (signal === 'SIGKILL' ? 'killed' : 'lost') : { failed: true })
   child.once('message', answer.resolve).once('error', lost).once('exit', exited)
   const [startedAt, before] = [performance.now(), usageOf(child)]
   const look = () => {
