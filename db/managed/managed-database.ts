@@ -30,8 +30,9 @@ type Existing = {
 }
 
 /**
- * Safe to repeat after a kill at any step. Nobody but us can connect to the database before the last step, and we
- * never do after it: then its role owns schema `public`, and what it puts there could run with our rights.
+ * Safe to repeat after a kill at any step. What a failed attempt leaves drops whoever called, who knows whether another one goes
+ * on with it. Nobody but us can connect to the database before the last step, and we never do after it: then its role owns
+ * schema `public`, and what it puts there could run with our rights.
  */
 export async function createManagedDatabase(
   admin: Admin,
@@ -50,13 +51,7 @@ export async function createManagedDatabase(
     return
   }
   await createRole(sql, quoted, verifier)
-  try {
-    await createDatabase(admin, name, existing, withVector)
-  } catch (error) {
-    // A server that cannot do it keeps nothing of the attempt. What remains is completed by the next attempt.
-    await dropManagedDatabase(admin, name).catch(() => {})
-    throw error
-  }
+  await createDatabase(admin, name, existing, withVector)
 }
 
 async function createDatabase(

@@ -1,4 +1,5 @@
 /** Managed databases: made, reached with the string that is shown, attached, removed; each apart from every other. */
+import { randomBytes } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -20,6 +21,9 @@ import {
   showConnectionString,
 } from '../../src/contracts/databases.ts'
 import { DATABASES_MAX } from '../../src/contracts/limits.ts'
+import { createManagedDatabase, type DatabaseDeps } from '../../src/cores/databases/index.ts'
+import type { MemberPrincipal } from '../../src/cores/principal.ts'
+import { dataKeys } from '../../src/trust/data-key.ts'
 import { actorOf, signActor } from '../support/actor.ts'
 import {
   atAddress,
@@ -136,6 +140,38 @@ describe('making one', () => {
     await expect(org.owner.call(setDataSourceState, on)).rejects.toMatchObject(conflict)
     await preparing(-1)
     expect((await developer.call(createDatabase, { name: 'crm' })).ready).toBe(true)
+  })
+
+  test('one that was begun by two is removed by neither that fails late', async () => {
+    const removed: string[] = []
+    const asked = { name: 'late', title: 'Late', description: '', documents: null }
+    const begin = (create: () => Promise<void>) =>
+      createManagedDatabase(
+        {
+          db: system.db,
+          clock: () => system.clock.now(),
+          dataKeys: dataKeys(randomBytes(32).toString('hex')),
+          managed: { kind: kind(), create, remove: async (name: string) => void removed.push(name) },
+        } as unknown as DatabaseDeps,
+        { kind: 'user', orgId: org.id, userId: developer.userId, userName: 'Dev' } as MemberPrincipal,
+        asked,
+      )
+    const isLate = and(eq(dataSources.orgId, org.id), eq(dataSources.name, 'late'))
+    const past = { preparingUntil: new Date(system.clock.now().getTime() - 1) }
+    const fails = async () => Promise.reject(new Error('the server went away'))
+    const first = begin(async () => {
+      await system.db.update(dataSources).set(past).where(isLate)
+      await begin(async () => {})
+      await fails()
+    })
+    await expect(first).rejects.toThrow('went away')
+    expect(removed).toEqual([])
+    expect((await developer.call(showDataSource, { source_id: 'db_late' })).ready).toBe(true)
+    // Its own attempt it does undo.
+    await system.db.update(dataSources).set(past).where(isLate)
+    await expect(begin(fails)).rejects.toThrow('went away')
+    expect(removed).toEqual([expect.stringMatching(/_late$/)])
+    expect(await system.db.select().from(dataSources).where(isLate)).toEqual([])
   })
 })
 

@@ -154,12 +154,23 @@ const markReady = (deps: DatabaseDeps, member: MemberPrincipal, row: SourceRow):
     return ready
   })
 
-/** Removes what was created so far; if that fails too, the row stays and can be resumed or removed. */
-async function undoCreation({ db, managed }: DatabaseDeps, row: SourceRow): Promise<void> {
+/**
+ * Removes what was created so far; if that fails too, the row stays and can be resumed or removed. Whoever comes late, because
+ * another call went on with it or is done, removes nothing.
+ */
+async function undoCreation({ db, clock, managed }: DatabaseDeps, row: SourceRow): Promise<void> {
+  const preparingUntil = new Date(clock().getTime() + PREPARING_MS)
+  const isOwn = and(isRow(row), eq(dataSources.preparingUntil, row.preparingUntil!))
+  const own = await db
+    .update(dataSources)
+    .set({ preparingUntil })
+    .where(isOwn)
+    .returning({ id: dataSources.id })
+  if (own.length === 0) return
   try {
     await managed.remove(row.physicalName!)
   } catch {
     return
   }
-  await db.delete(dataSources).where(isRow(row))
+  await db.delete(dataSources).where(and(isRow(row), eq(dataSources.preparingUntil, preparingUntil)))
 }
