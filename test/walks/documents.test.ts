@@ -1,6 +1,6 @@
 /** A folder of files becomes passages that can be asked: one version or the next, for its own organization. */
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { and, eq, sql } from '../../db/drizzle.ts'
+import { and, eq, inArray, sql } from '../../db/drizzle.ts'
 import { dataSources, diskUse, loads } from '../../db/schema.ts'
 import {
   fetchDataSourceRow,
@@ -20,7 +20,13 @@ import {
   undoDocuments,
 } from '../../src/contracts/documents.ts'
 import { addGroupMember, createGroup } from '../../src/contracts/groups.ts'
-import { DOCUMENT_MAX_BYTES, DOCUMENTS_MAX, DOCUMENTS_SYNC_IDLE_SECONDS } from '../../src/contracts/limits.ts'
+import { makeId } from '../../src/contracts/ids.ts'
+import {
+  DOCUMENT_MAX_BYTES,
+  DOCUMENTS_MAX,
+  DOCUMENTS_SYNC_IDLE_SECONDS,
+  LOADS_UNFINISHED_PER_PERSON,
+} from '../../src/contracts/limits.ts'
 import { cancelLoad, createLoad, showLoad, startLoad, uploadLoadPart } from '../../src/contracts/loads.ts'
 import { writeToDatabase, type Queries } from '../../src/cores/databases/index.ts'
 import { takeLoadStep } from '../../src/cores/loads/index.ts'
@@ -412,6 +418,46 @@ describe('a documents source', () => {
       expect((await ask('[0,1,0]'))?.metadata).toMatchObject({ path: 'b.txt' })
     },
   )
+
+  test('is one of the unfinished loads of its person, unless it changes nothing; a forgotten one makes way', async () => {
+    const source = await insertSource(system, org, { name: unique('full').replaceAll('-', '_') })
+    const held = { 'own.txt': 'Of this test. [0,0,1]' }
+    const files = { ...held, 'one-more.txt': 'One more. [0,1,0]' }
+    await syncFiles(system, org.owner.call, name, held)
+    const now = system.clock.now()
+    const row = {
+      orgId: org.id,
+      sourceId: source.id,
+      filename: 'a.csv',
+      format: 'csv' as const,
+      bytes: 10,
+      sha256: 'a'.repeat(64),
+      createdBy: org.owner.userId,
+      createdByName: 'Owner',
+      createdAt: now,
+      updatedAt: now,
+      state: 'uploading' as const,
+      isStaged: true,
+    }
+    const ids = Array.from({ length: LOADS_UNFINISHED_PER_PERSON }, () => makeId('lod', now.getTime()))
+    await system.db.insert(loads).values(ids.map((id) => ({ ...row, id })))
+    const begin = (of: Files) => org.owner.call(syncDocuments, { name, files: listOf(of) })
+    expect(await begin(held)).toMatchObject({ sync: null, unchanged: 1 })
+    await expect(begin(files)).rejects.toMatchObject({
+      message: `A person has at most ${LOADS_UNFINISHED_PER_PERSON} unfinished loads`,
+    })
+    // Nobody has started it for longer than one takes to choose columns.
+    const [forgotten] = ids
+    await system.db
+      .update(loads)
+      .set({ received: 10, updatedAt: new Date(now.getTime() - 11 * 60_000) })
+      .where(eq(loads.id, forgotten!))
+    const { sync } = await begin(files)
+    const [made] = await system.db.select().from(loads).where(eq(loads.id, forgotten!))
+    expect([sync?.state, made!.state]).toEqual(['uploading', 'canceled'])
+    await org.owner.call(cancelLoad, { load_id: sync!.id })
+    await system.db.delete(loads).where(inArray(loads.id, ids))
+  })
 
   test.runIf(inject('everyCase'))(
     'holds up no load of another organization while its files are read',

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { Transaction } from '../../../db/connect.ts'
-import { and, count, eq, inArray, sql } from '../../../db/drizzle.ts'
+import { and, eq } from '../../../db/drizzle.ts'
 import { notify } from '../../../db/listen.ts'
 import { loads, type StoredPlan } from '../../../db/schema.ts'
 import { isAccessFile, isMeantAsAccessFile } from '../../contracts/document-formats.ts'
@@ -15,7 +15,6 @@ import {
   DOCUMENTS_SYNC_IDLE_SECONDS,
   DOCUMENTS_SYNC_MAX_BYTES,
   LOAD_PROBLEMS_SHOWN,
-  LOADS_UNFINISHED_MAX,
 } from '../../contracts/limits.ts'
 import { collisionsIn, problemWithPath, shownPath } from '../../contracts/source-paths.ts'
 import { requireDiskQuota, sourceIdOf, writeToDatabase, type Queries } from '../databases/index.ts'
@@ -35,6 +34,7 @@ import type { LoadDeps } from './load-deps.ts'
 import { isLoad, presentLoad, type LoadRow } from './load-rows.ts'
 import { authorOf } from './plan-load.ts'
 import { createStaging, rowsTable } from './staging.ts'
+import { isUnfinished, lockLoads, requirePlace } from './unfinished-loads.ts'
 import { leaseSecondsLeft } from './upload-load-part.ts'
 
 type File = { readonly path: string; readonly sha256: string; readonly bytes: number }
@@ -78,6 +78,7 @@ export const syncDocuments: Verb<'syncDocuments', LoadDeps> = writeInSteps(
       const begun = await transaction(async ({ tx, audit }) => {
         const same = await findUnfinished(tx, source, { orgId, userId, sha256, now: clock() })
         if (same || isUnchanged) return same
+        await requirePlace(tx, { orgId, userId }, clock())
         const plan = planOf(source, member, { sent: missing.length, keep, base, isAdmins })
         const created = await insertSync(tx, { source, member, bytes, sha256, plan, now: clock() })
         await audit('load.started', `documents into ${sourceIdOf(source.name)}`)
@@ -195,21 +196,12 @@ async function findUnfinished(
   source: DocumentsRow,
   { orgId, userId, sha256, now }: Wanted,
 ): Promise<LoadRow | undefined> {
-  await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`loads of ${orgId}`}, 0))`)
-  const isUnfinished = and(eq(loads.orgId, orgId), inArray(loads.state, ['uploading', 'running']))
+  await lockLoads(tx, orgId)
   const [other] = await tx
     .select()
     .from(loads)
-    .where(and(isUnfinished, eq(loads.sourceId, source.id)))
-  if (!other) {
-    const [unfinished] = await tx.select({ n: count() }).from(loads).where(isUnfinished)
-    if (unfinished!.n < LOADS_UNFINISHED_MAX) return undefined
-    throw new ServiceError(
-      'CONFLICT',
-      `An organization has at most ${LOADS_UNFINISHED_MAX} unfinished loads`,
-      { hint: 'Wait for one of them, or cancel it.' },
-    )
-  }
+    .where(and(isUnfinished(orgId), eq(loads.sourceId, source.id)))
+  if (!other) return undefined
   if (other.sha256 === sha256 && other.createdBy === userId) return other
   // Its client was killed, or has given up.
   const idleSince = new Date(now.getTime() - DOCUMENTS_SYNC_IDLE_SECONDS * 1000)
