@@ -34,7 +34,9 @@ export function retryPause(
       if (!isTold) info(`${message}; trying again`)
       isTold = true
       const backoffMs = Math.min(FIRST_MS * 2 ** Math.max(0, failures - 1), LONGEST_MS)
-      await sleep(retryAfterSeconds === undefined ? backoffMs : retryAfterSeconds * 1000)
+      const askedMs = retryAfterSeconds === undefined ? backoffMs : retryAfterSeconds * 1000
+      // Of its database a server says the same two seconds every time: all attempts would be over before a slow one is back.
+      await sleep(code === 'UNAVAILABLE' ? Math.max(askedMs, backoffMs) : askedMs)
     },
   }
 }

@@ -9,6 +9,7 @@ import { ServiceError } from '../contracts/errors.ts'
 import { VERSION } from './client-version.ts'
 import type { CommandContext } from './command-context.ts'
 import { askLogin, tokensIn, type LoginAnswer, type LoginServer, type LoginTokens } from './login-endpoint.ts'
+import { mayRetry } from './runner/retry.ts'
 import { sanitizeLine } from './terminal-text.ts'
 import { showInBrowser, webAddress } from './web-page.ts'
 
@@ -58,8 +59,8 @@ export async function signInByDevice(ctx: CommandContext, apiUrl: URL): Promise<
   const asked = await askLogin(server, 'device_authorization', ownNames())
   if (asked.error !== undefined) throw failed(apiUrl, asked.error)
   const { device_code, user_code, verification_uri, expires_in, interval } = asked.body
-  ctx.info(sanitizeLine(`Open   ${webAddress(String(verification_uri))}`))
-  ctx.info(sanitizeLine(`Code   ${String(user_code)}`))
+  ctx.info(`Open   ${webAddress(String(verification_uri))}`)
+  ctx.info(`Code   ${String(user_code)}`)
   ctx.info('Waiting until you have typed it there and allowed it.')
   const deadline = Date.now() + Number(expires_in) * 1000
   let seconds = Number(interval) || 5
@@ -77,8 +78,7 @@ export async function signInByDevice(ctx: CommandContext, apiUrl: URL): Promise<
 
 /** RFC 8628, 3.5: a server that cannot be reached is asked again. */
 function onlyLasting(error: unknown): undefined {
-  if (error instanceof ServiceError && ['TIMEOUT', 'UNEXPECTED', 'RATE_LIMITED'].includes(error.code)) return
-  throw error
+  if (!mayRetry(error)) throw error
 }
 
 function tokensOrThrow(answer: LoginAnswer, apiUrl: URL): LoginTokens {

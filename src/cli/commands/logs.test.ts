@@ -1,8 +1,12 @@
 import { PassThrough } from 'node:stream'
 import { expect, test, vi } from 'vitest'
 import { fakeEnvironment } from '../../../test/support/fake-environment.ts'
+import { ServiceError } from '../../contracts/errors.ts'
 import type { CommandContext } from '../command-context.ts'
-import { lineText, pushLogs } from './logs.ts'
+import { lineText, listLogs, pushLogs } from './logs.ts'
+
+/** A failover of the database, as the server says it. */
+const unavailable = () => new ServiceError('UNAVAILABLE', undefined, { retryAfterSeconds: 0.01 })
 
 test('lines inside a text do not look like lines of the log', () => {
   const line = {
@@ -41,4 +45,47 @@ test('the first signal leaves the program its last lines, and the second is not 
   stdin.end('why it ended\n')
   await done
   expect(sent.join('')).toBe('one\nwhy it ended\n')
+})
+
+test('the database fails over when it begins to push: the lines wait, and all arrive', async () => {
+  const stdin = new PassThrough()
+  stdin.end('one\ntwo\n')
+  const failures = [unavailable(), unavailable()]
+  const [sent, said, printed]: [string[], string[], unknown[]] = [[], [], []]
+  const ctx = {
+    environment: { ...fakeEnvironment(), stdin },
+    info: (line: string) => said.push(line),
+    print: (data: unknown) => printed.push(data),
+    callOperation: async (_name: string, { body }: { body: Uint8Array }) => {
+      const failure = failures.shift()
+      if (failure) throw failure
+      sent.push(Buffer.from(body).toString())
+      return { accepted: 2, rejected: 0, dropped: 0 }
+    },
+  } as unknown as CommandContext
+  await pushLogs(ctx, { args: { app: 'shop' }, options: {} })
+  expect(sent).toEqual(['one\ntwo\n'])
+  expect(printed).toEqual([{ accepted: 2, rejected: 0, dropped: 0 }])
+  expect(said[0]).toContain('lines are sent as soon as it works')
+})
+
+test('logs are followed through a failover of the database; one at the start shows at once', async () => {
+  const answers = [[], unavailable(), ['after it'], new ServiceError('NOT_FOUND')]
+  const environment = fakeEnvironment()
+  const ctx = {
+    environment,
+    settings: { format: undefined, timeoutMs: 30_000 },
+    info: () => {},
+    callOperation: async () => {
+      const answer = answers.shift()
+      if (answer instanceof Error) throw answer
+      const lines = answer!.map((text) => ({ at: 'now', level: 'info', service: null, text }))
+      return { lines, after: 'lgl_1' }
+    },
+  } as unknown as CommandContext
+  const follow = () => listLogs(ctx, { args: { app: 'shop' }, options: { follow: true } })
+  await expect(follow()).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  expect([environment.out(), answers]).toEqual(['now INFO  after it\n', []])
+  answers.push(unavailable())
+  await expect(follow()).rejects.toMatchObject({ code: 'UNAVAILABLE' })
 })

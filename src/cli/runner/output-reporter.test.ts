@@ -46,8 +46,12 @@ test('everything arrives once and in order, also the last unfinished line', asyn
   expect(server.dropped()).toBe(0)
 })
 
-test('what a server did not answer is sent again', async () => {
-  const server = fakeServer((count) => (count % 2 === 0 ? new ServiceError('TIMEOUT') : undefined))
+test.each([
+  ['TIMEOUT', 'did not answer'],
+  ['OVERLOADED', 'had no room for'],
+  ['UNAVAILABLE', 'could not keep, while its database fails over,'],
+] as const)('on %s: what a server %s is sent again', async (code, _why) => {
+  const server = fakeServer((count) => (count % 2 === 0 ? new ServiceError(code) : undefined))
   const reporter = startReporter(server.call, PATH, 60_000)
   reporter.write('one\ntwo\n')
   await reporter.finish()

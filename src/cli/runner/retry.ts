@@ -1,12 +1,15 @@
 /** Which failures of a call pass by themselves, and how long to wait for it. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ServiceError, type ErrorCode } from '../../contracts/errors.ts'
+import { ERRORS, ServiceError, type ErrorCode } from '../../contracts/errors.ts'
 
-/** A server that restarts, a proxy without one behind it, a limit, a crowd. */
-const PASSING: readonly ErrorCode[] = ['TIMEOUT', 'UNEXPECTED', 'RATE_LIMITED', 'OVERLOADED']
+/** A server that restarts, a proxy without one behind it, a limit. */
+const PASSING: readonly ErrorCode[] = ['TIMEOUT', 'UNEXPECTED', 'RATE_LIMITED']
+/** A crowd, a database or a cluster that is away: nothing was done. */
+const UNAVAILABLE_STATUS = 503
 
 export const mayRetry = (error: unknown): boolean =>
-  error instanceof ServiceError && PASSING.includes(error.code)
+  error instanceof ServiceError &&
+  (PASSING.includes(error.code) || ERRORS[error.code].status === UNAVAILABLE_STATUS)
 
 const RETRY_MS = 500
 export const RETRY_MAX_MS = 30_000
