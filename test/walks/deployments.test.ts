@@ -10,7 +10,12 @@ import {
   DEPLOYMENT_OUTPUT,
   DEPLOYMENTS_QUEUED_MAX,
 } from '../../src/contracts/limits.ts'
-import { expireDeployments, sweepDeploymentOutput } from '../../src/cores/deployments/index.ts'
+import type { Principal } from '../../src/contracts/operation.ts'
+import {
+  claimDeployment,
+  expireDeployments,
+  sweepDeploymentOutput,
+} from '../../src/cores/deployments/index.ts'
 import { answerTo } from '../support/answers.ts'
 import { makeApp, makeRevision } from '../support/deployments.ts'
 import { makeAppMember, makeMember, makeOrganization, type Org, type Person } from '../support/make.ts'
@@ -371,6 +376,22 @@ describe('the queue', () => {
     expect(performance.now() - startedAt).toBeLessThan(10_000)
     expect((await show(id)).state).toBe('queued')
     expect((await claim()).deployment?.id).toBe(id)
+  })
+
+  test('nothing is claimed for a runner that has hung up', async () => {
+    const { id } = await deploy()
+    // Only what the verb reads of it.
+    const principal = (signal: AbortSignal) =>
+      ({ kind: 'app_token', orgId: org!.id, app: { id: app.id, scope: 'apps:run' }, signal }) as Principal
+    const verb = claimDeployment({ ...deps(), directory: system.system.gateway!.directory })
+    const input = { alias: app.alias, runner: 'gone', claim_id: 'of-the-gone', wait_seconds: 0 }
+    const gone = await verb(principal(AbortSignal.abort()), input)
+    expect(gone).toEqual({ deployment: null, fence: null, lease_seconds: DEPLOYMENT_LEASE_SECONDS })
+    expect((await show(id)).state).toBe('queued')
+    const there = await verb(principal(new AbortController().signal), input)
+    expect(there.deployment?.id).toBe(id)
+    // What it holds does not live on by a claim that nobody waits for.
+    expect((await verb(principal(AbortSignal.abort()), input)).deployment).toBeNull()
   })
 
   test('so many of an organization wait, and no more; another organization is not concerned', async () => {

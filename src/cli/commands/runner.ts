@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { hostname, tmpdir } from 'node:os'
 import { DEPLOYMENT_WAIT_MAX_SECONDS } from '../../contracts/limits.ts'
-import { httpClient, type CallOperation } from '../call-operation.ts'
+import { httpClient, type CallOperation, type Server } from '../call-operation.ts'
 import { USER_AGENT } from '../client-version.ts'
 import type { CommandContext } from '../command-context.ts'
 import type { CommandInput, Run } from '../command.ts'
@@ -25,14 +25,11 @@ export const runDeployments: Run = async (ctx, input) => {
   const { timeoutMs } = ctx.settings
   const proxy = proxyFor(apiUrl, ctx.environment.env)
   // The token of each call, because that of a login is renewed.
-  const callUntil =
-    (signal?: AbortSignal): CallOperation =>
-    async (name, given) => {
-      const { token } = await ctx.resolveContext()
-      const server = { apiUrl, token, timeoutMs, userAgent: USER_AGENT, proxy, ...(signal && { signal }) }
-      return httpClient(server)(name, given)
-    }
-  const call = callUntil()
+  const server = async (): Promise<Server> => {
+    const { token } = await ctx.resolveContext()
+    return { apiUrl, token, timeoutMs, userAgent: USER_AGENT, proxy }
+  }
+  const call: CallOperation = async (name, given) => httpClient(await server())(name, given)
   const signals = onStopSignals({
     first: () => {
       ctx.info('Stopping after the deployment that runs. Once more: stop its command, too.')
@@ -41,8 +38,7 @@ export const runDeployments: Run = async (ctx, input) => {
     second: () => aborting.abort(),
   })
   try {
-    // A wait ends at once when the runner is told to stop; what a deployment reports does not.
-    const claim = claimer(ctx, callUntil(stopping.signal), settings, stopping.signal)
+    const claim = claimer(ctx, server, settings, stopping.signal)
     ctx.info(`Waiting for deployments of ${settings.alias} as ${settings.name}`)
     while (!stopping.signal.aborted) {
       const claimed = await claim()
@@ -73,19 +69,34 @@ function settingsOf({ environment }: CommandContext, input: CommandInput): Runne
   }
 }
 
+/** After so long at the server a claim only waits: then nothing is lost by hanging up. */
+const CLAIM_SETTLED_MS = 3_000
+
 /** Claims the next deployment, or waits for one. A server that cannot be reached is asked again, for as long as it takes. */
 function claimer(
   ctx: CommandContext,
-  call: CallOperation,
+  server: () => Promise<Server>,
   { alias, name, command }: RunnerSettings,
   stopping: AbortSignal,
 ) {
   const waitSeconds = Math.min(DEPLOYMENT_WAIT_MAX_SECONDS, Math.floor(ctx.settings.timeoutMs / 2_000))
   let claimId: string = randomUUID()
   let failures = 0
+  let askedAt = 0
+  const hangUp = new AbortController()
+  // The deployment of a claim that is being made would be running, with nobody to run it.
+  const hangUpOnceSettled = () => {
+    const settledMs = Math.max(0, askedAt + CLAIM_SETTLED_MS - Date.now())
+    setTimeout(() => hangUp.abort(), settledMs).unref()
+  }
+  stopping.addEventListener('abort', hangUpOnceSettled, { once: true })
   return async () => {
     try {
-      const askedAt = Date.now()
+      const to = await server()
+      // Renewing the token may have taken a while.
+      if (stopping.aborted) return undefined
+      askedAt = Date.now()
+      const call = httpClient({ ...to, signal: hangUp.signal })
       const { deployment, fence, lease_seconds } = await call('claimDeployment', {
         alias,
         runner: name,

@@ -22,6 +22,8 @@ export const claimDeployment =
   async (principal, { alias, runner, claim_id, command, wait_seconds }) => {
     const app = await requireAppWriter(directory, db, principal, alias)
     if (command !== undefined) await keepCommand(db, app, maskSecrets(command))
+    // Not for a runner that is gone: nobody would run it.
+    if (principal.signal?.aborted) return answer(undefined)
     const repeated = claim_id === undefined ? undefined : await findClaim(db, app, claim_id)
     const claimed = repeated ?? (await claimNext({ db, clock }, app, { runner, claimId: claim_id ?? null }))
     // Whoever waited has perhaps hung up meanwhile, and a claim in their name would be lost: they claim with their next call.
@@ -30,12 +32,14 @@ export const claimDeployment =
       const hasNext = async () => (await findNext(db, app)) !== undefined
       await waitForWork(db, { orgId: app.orgId, key: app.id }, wait, hasNext)
     }
-    return {
-      deployment: claimed ? presentDeployment(claimed) : null,
-      fence: claimed?.fence ?? null,
-      lease_seconds: DEPLOYMENT_LEASE_SECONDS,
-    }
+    return answer(claimed)
   }
+
+const answer = (claimed: Deployment | undefined) => ({
+  deployment: claimed ? presentDeployment(claimed) : null,
+  fence: claimed?.fence ?? null,
+  lease_seconds: DEPLOYMENT_LEASE_SECONDS,
+})
 
 /** An app has few runners, and they are told apart by what they execute. */
 const COMMANDS_KEPT = 5

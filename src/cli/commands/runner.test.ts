@@ -1,0 +1,108 @@
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { gzipSync } from 'node:zlib'
+import { afterEach, expect, test, vi } from 'vitest'
+import { fakeEnvironment } from '../../../test/support/fake-environment.ts'
+import { writeTar } from '../../contracts/write-tar.ts'
+import type { CommandContext } from '../command-context.ts'
+import { runDeployments } from './runner.ts'
+
+const ended: (() => void)[] = []
+afterEach(() => {
+  for (const end of ended.splice(0)) end()
+})
+
+const CLAIMED = { deployment: { id: 'dep_1', revision_id: 'rev_1' }, fence: 1, lease_seconds: 60 }
+
+/** A server that keeps whoever claims waiting, until the test answers. */
+async function fakeServer() {
+  const [asked, finished]: [string[], unknown[]] = [[], []]
+  let claim: ServerResponse | undefined
+  const archive = gzipSync(writeTar([{ path: 'a', content: Buffer.from('a'), isExecutable: false }]))
+  const server = createServer((request, response) => {
+    const what = request.url!.split('/').at(-1)!
+    asked.push(what)
+    let body = ''
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()))
+    request.on('end', () => {
+      if (what === 'claim') claim = response
+      else if (what === 'archive') response.end(archive)
+      else if (what === 'output') response.end(JSON.stringify({ position: 0, cancelled: false }))
+      else {
+        finished.push(JSON.parse(body))
+        response.end(JSON.stringify({ id: 'dep_1', state: 'succeeded', code: null }))
+      }
+    })
+  }).listen(0, '127.0.0.1')
+  ended.push(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  await once(server, 'listening')
+  return {
+    apiUrl: new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
+    asked,
+    finished,
+    claiming: () => vi.waitFor(() => expect(claim).toBeDefined()),
+    isHungUp: () => claim!.closed,
+    give: (answer: object) => claim!.end(JSON.stringify(answer)),
+  }
+}
+
+type FakeServer = Awaited<ReturnType<typeof fakeServer>>
+
+/** Also how it is told to stop. */
+function startRunner({ apiUrl }: FakeServer, token: () => Promise<string> = async () => 'svc_secret') {
+  const ctx = {
+    environment: fakeEnvironment({ env: { PATH: '/usr/bin:/bin' } }),
+    settings: { timeoutMs: 30_000 },
+    info: () => {},
+    resolveContext: async () => ({ apiUrl, token: await token() }),
+  } as unknown as CommandContext
+  const done = runDeployments(ctx, { args: { app: 'shop' }, options: { exec: 'true' } })
+  return { done, stop: () => process.listeners('SIGTERM').at(-1)!('SIGTERM') }
+}
+
+test('what a claim still brings after the signal is run before the runner ends', async () => {
+  const server = await fakeServer()
+  const { done, stop } = startRunner(server)
+  await server.claiming()
+  stop()
+  await sleep(100)
+  server.give(CLAIMED)
+  expect(await done).toBe(0)
+  expect(server.finished).toMatchObject([{ fence: 1, exit_code: 0 }])
+  expect(server.asked.filter((what) => what === 'claim')).toHaveLength(1)
+})
+
+test('a claim that only waits is hung up: three seconds after it was made', async () => {
+  const server = await fakeServer()
+  const startedAt = performance.now()
+  const { done, stop } = startRunner(server)
+  await server.claiming()
+  await sleep(2_000)
+  stop()
+  expect(await done).toBe(0)
+  const took = performance.now() - startedAt
+  expect(took).toBeGreaterThan(2_900)
+  expect(took).toBeLessThan(4_500)
+  await vi.waitFor(() => expect(server.isHungUp()).toBe(true))
+  expect(server.finished).toEqual([])
+})
+
+test('told to stop while it renews its token, a runner claims nothing more', async () => {
+  const server = await fakeServer()
+  const renewed = Promise.withResolvers<string>()
+  let tokens = 0
+  const { done, stop } = startRunner(server, async () => (++tokens <= 2 ? 'first' : renewed.promise))
+  await server.claiming()
+  server.give({ deployment: null, fence: null, lease_seconds: 60 })
+  // The claim before is so recent that nothing would be hung up yet.
+  await vi.waitFor(() => expect(tokens).toBe(3), 2_500)
+  stop()
+  renewed.resolve('second')
+  expect(await done).toBe(0)
+  expect(server.asked).toEqual(['claim'])
+})
