@@ -3,7 +3,7 @@ import type { CallAgent } from '../client/agent-client.ts'
 import type { ClaimedRun } from '../contracts/agent-calls.ts'
 import { ServiceError } from '../contracts/errors.ts'
 import { startAgentRunner, type AgentRunnerDeps } from './agent-runner.ts'
-import { holdRun, RunOver } from './held-run.ts'
+import { holdRun, RunOver, type HeldRun } from './held-run.ts'
 
 const RUN: ClaimedRun = {
   identity: 'identity',
@@ -24,6 +24,9 @@ const refused = () =>
     }),
   })
 const broken = () => new ServiceError('TIMEOUT', undefined, { cause: new TypeError('terminated') })
+/** As the tool host says it while its database fails over, and its listener when there is no room. */
+const unavailable = () => new ServiceError('UNAVAILABLE', undefined, { retryAfterSeconds: 0.5 })
+const overloaded = () => new ServiceError('OVERLOADED')
 const unanswered = () => new ServiceError('TIMEOUT')
 const OK = { kind: 'result', result: {} }
 
@@ -47,6 +50,31 @@ async function hold<T>(call: CallAgent, work: (held: ReturnType<typeof holdRun>)
     held.release()
   }
 }
+
+describe('a tool host that cannot begin anything', () => {
+  type Ask = (held: HeldRun) => Promise<unknown>
+  const finding = { kind: 'error' as const, summary: 'x', evidence: ['log:x'] }
+  const calls: [string, string, Ask][] = [
+    ['a tool', 'callTool', (held) => held.tools.call('log_groups', {})],
+    ['a finding', 'callTool', (held) => held.tools.call('record_finding', finding)],
+    ['a token reservation', 'reserveTokens', (held) => held.tokens.reserve(5)],
+  ]
+
+  test.each(calls)('is asked again for %s, not sooner than it says', async (_what, name, ask) => {
+    const { call, called } = toolHost(overloaded(), unavailable())
+    const startedAt = performance.now()
+    expect(await hold(call, ask)).toBeTruthy()
+    expect(called).toEqual([name, name, name])
+    expect(performance.now() - startedAt).toBeGreaterThan(650)
+  })
+
+  test('is asked for as long as the lease is held', async () => {
+    const { call } = toolHost(...Array.from({ length: 100 }, overloaded))
+    const held = holdRun(call, { ...RUN, lease_seconds: 1 })
+    await expect(held.tools.call('log_groups', {})).rejects.toThrow(RunOver)
+    held.release()
+  })
+})
 
 describe('a tool host that restarts', () => {
   test('is asked again for what never reached it', async () => {

@@ -1,7 +1,7 @@
 /**
  * A run that this process holds: keeps its lease, carries its identity, and knows when it is over. What never reached the
- * tool host is sent again, while it is restarted; so is what may be done twice, and the end of the run, which cannot be.
- * Nothing else is repeated, because it may have been done.
+ * tool host is sent again, while it is restarted, and what it could not begin; so is what may be done twice, and the end of
+ * the run, which cannot be. Nothing else is repeated, because it may have been done.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CallAgent } from '../client/agent-client.ts'
@@ -24,16 +24,25 @@ export class RunOver extends Error {
 /** Of the lease: so often it is renewed, and so long without an answer the run stops by itself. */
 const RENEW = { every: 1 / 4, stopAfter: 1 / 2 }
 
-/** Between two tries. */
+/** Between two tries, or longer where the tool host says so. */
 const AGAIN_MS = 200
+
+/** Its database is away, or there is no room: of a call that has changed anything neither is said. */
+const wasNotBegun = (error: unknown): boolean =>
+  error instanceof ServiceError && (error.code === 'UNAVAILABLE' || error.code === 'OVERLOADED')
+
+const wasNotDone = (error: unknown): boolean => isUnreached(error) || wasNotBegun(error)
 
 /** Whether it was done nobody knows: the connection broke. */
 const isBroken = (error: unknown): boolean =>
-  isUnreached(error) || (error instanceof ServiceError && error.cause instanceof TypeError)
+  wasNotDone(error) || (error instanceof ServiceError && error.cause instanceof TypeError)
 
 /** The same, or there was no answer in time, or one that says nothing. */
 const isUnanswered = (error: unknown): boolean =>
   !(error instanceof ServiceError) || ERRORS[error.code].status >= 500
+
+const againMs = (error: unknown): number =>
+  Math.max(AGAIN_MS, error instanceof ServiceError ? (error.retryAfterSeconds ?? 0) * 1000 : 0)
 
 const isInvalid = (error: unknown): boolean =>
   error instanceof ServiceError && error.code === 'INVALID_REQUEST'
@@ -57,7 +66,7 @@ export function holdRun(call: CallAgent, run: ClaimedRun): HeldRun {
   async function callAs<Name extends AgentCallName>(
     name: Name,
     input: AgentCallInput<Name>,
-    isToRepeat: (error: unknown) => boolean = isUnreached,
+    isToRepeat: (error: unknown) => boolean = wasNotDone,
   ): Promise<AgentCallOutput<Name>> {
     for (;;) {
       over.signal.throwIfAborted()
@@ -70,7 +79,7 @@ export function holdRun(call: CallAgent, run: ClaimedRun): HeldRun {
         over.signal.throwIfAborted()
         // Until the lease is in doubt: then it is over by itself.
         if (!isToRepeat(error)) throw error
-        await sleep(AGAIN_MS, undefined, { signal: over.signal }).catch(() => {})
+        await sleep(againMs(error), undefined, { signal: over.signal }).catch(() => {})
       }
     }
   }
@@ -98,7 +107,7 @@ export function holdRun(call: CallAgent, run: ClaimedRun): HeldRun {
         (await callAs(
           'callTool',
           { tool, arguments: JSON.stringify(input) },
-          WRITING_TOOLS.includes(tool) ? isUnreached : isBroken,
+          WRITING_TOOLS.includes(tool) ? wasNotDone : isBroken,
         )) as ToolAnswer<never>,
     },
     tokens: {
