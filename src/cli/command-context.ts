@@ -22,7 +22,7 @@ export type CommandContext = {
   readonly settings: Settings
   /** Writes data to stdout in the chosen format. */
   readonly print: (data: unknown, view: View, defaultFormat?: Format) => void
-  /** Writes a line for people to stderr. */
+  /** Writes a line for people to stderr; control characters in it are shown, not executed. */
   readonly info: (line: string) => void
   /** The server and token of this call; throws UNAUTHENTICATED where there are none. */
   readonly resolveContext: () => Promise<ResolvedContext>

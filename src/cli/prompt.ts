@@ -18,7 +18,7 @@ export async function confirm(
     throw usageError(`Confirmation required. ${what}`, 'Add --yes to confirm')
   }
   const question = word === undefined ? 'Continue? [y/N] ' : `Type ${sanitizeLine(word)} to confirm: `
-  ctx.info(sanitizeLine(what))
+  ctx.info(what)
   const reply = await promptLine(ctx, question)
   if (word === undefined ? /^y(es)?$/i.test(reply) : reply === word) return
   throw new ServiceError('INVALID_REQUEST', 'Canceled; nothing was changed')

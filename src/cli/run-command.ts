@@ -14,7 +14,7 @@ import { proxyFor } from './proxy.ts'
 import { ENV_CONTEXT, expiresSoon, resolveContext, type ResolvedContext } from './resolve-context.ts'
 import { runOperation } from './run-operation.ts'
 import { withSpinner } from './spinner.ts'
-import { sanitizeLines } from './terminal-text.ts'
+import { sanitizeLine, sanitizeLines } from './terminal-text.ts'
 import { Interrupted, usageError } from './usage-error.ts'
 
 export async function runCommand(argv: readonly string[], environment: Environment): Promise<number> {
@@ -127,7 +127,8 @@ function secondsFrom(value: CommandInput['options'][string]): number {
 
 function createCommandContext(environment: Environment, settings: Settings): CommandContext {
   let resolved: ResolvedContext | undefined
-  const info = (line: string) => void environment.stderr.write(`${line}\n`)
+  // Much of it was written by somebody else: a file, a path, a server.
+  const info = (line: string) => void environment.stderr.write(`${sanitizeLine(line)}\n`)
   const resolve = async () => {
     resolved ??= resolveAndWarn(environment, settings.context, info)
     // Also in the middle of a command that runs for hours.

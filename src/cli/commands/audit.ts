@@ -230,10 +230,7 @@ function rootsText({ kept, problems, wrong, lost, younger, unreadable }: RootsRe
 }
 
 function printKeys(ctx: CommandContext, { keys }: Pick<TrailReport, 'keys'>, key: string | undefined): void {
-  for (const { id, vouched } of keys)
-    if (!vouched) ctx.info(`Key ${sanitizeLine(id)} is not signed by the key before it.`)
+  for (const { id, vouched } of keys) if (!vouched) ctx.info(`Key ${id} is not signed by the key before it.`)
   if (key === undefined && keys[0])
-    ctx.info(
-      `First key: ${sanitizeLine(keys[0].id)}. Compare it with /.well-known/svc-trail.json of your instance.`,
-    )
+    ctx.info(`First key: ${keys[0].id}. Compare it with /.well-known/svc-trail.json of your instance.`)
 }

@@ -14,6 +14,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { fakeEnvironment } from '../../../test/support/fake-environment.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import type { CommandContext } from '../command-context.ts'
+import { sanitizeLine } from '../terminal-text.ts'
 import { connectApp } from './connect.ts'
 
 let [home, cwd] = ['', '']
@@ -80,7 +81,7 @@ async function connecting(
     environment,
     settings: { interactive: terminal, color: false },
     resolveContext: async () => ({ apiUrl: new URL(apiUrl) }),
-    info: (line: string) => void said.push(line),
+    info: (line: string) => void said.push(sanitizeLine(line)),
     print: (data: unknown) => void (printed = data),
     callOperation: async (name: string, input: Record<string, string>) => {
       asked.push(name)
@@ -177,6 +178,8 @@ describe('svc apps connect', () => {
   })
 
   test('prints lines that hand neither the program nor what deploys a token', async () => {
+    const long = await connecting({}, { args: { app: 'shop' }, options: { exec: 'make it\nmake that' } })
+    expect(long.said).toContain("--exec 'make it\nmake that')")
     const { said } = await connecting({}, { args: { app: 'shop' }, options: { exec: "make 'it' 100%" } })
     expect(said).toContain('unset SVC_RUNNER_TOKEN SVC_REPORTING_TOKEN; exec svc apps runner shop')
     // systemd takes a dollar and a percent sign for its own.

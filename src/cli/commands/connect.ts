@@ -39,7 +39,9 @@ export const connectApp: Run = async (ctx, input) => {
   ctx.info(`${isNew ? 'Created' : 'Found'} the app ${alias}; pushed ${files.length} files as ${pushed.id}`)
   const tokens = await makeTokens(ctx, { alias, appId, apiUrl, folder, file: fileOf(appId) })
   const place = { alias, file: tokens.file, command: textOption(input, 'exec') ?? './deploy.sh' }
-  if (tokens.isWhole) for (const line of runnerLines(place satisfies Place)) ctx.info(line)
+  // A command may have several lines.
+  const lines = tokens.isWhole ? runnerLines(place satisfies Place).flatMap((text) => text.split('\n')) : []
+  for (const line of lines) ctx.info(line)
   const maintenance = await offerMaintenance(ctx, input, alias)
   const seen = await look(ctx, alias)
   const answer = {

@@ -5,6 +5,7 @@ import { declared } from '../declared.ts'
 import { argument, isSet } from '../options.ts'
 import { confirm } from '../prompt.ts'
 import { printAnswer } from '../run-operation.ts'
+import { sanitizeLine } from '../terminal-text.ts'
 
 export const showDatabase: Run = async (ctx, input) => {
   const source = await ctx.callOperation('showDataSource', { source_id: `db_${argument(input, 'name')}` })
@@ -32,7 +33,7 @@ export const connectDatabase: Run = async (ctx, input) => {
   const connection = await ctx.callOperation('showConnectionString', { name: argument(input, 'name') })
   // With both -q and --json, JSON wins.
   if (isSet(input, 'quiet') && (ctx.settings.format ?? 'table') === 'table') {
-    ctx.print(connection, { text: `${connection.url}\n` })
+    ctx.print(connection, { text: `${sanitizeLine(connection.url)}\n` })
     return
   }
   printAnswer(ctx, declared('db connect'), connection)

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { svcWith } from '../../../test/support/fake-api.ts'
 import { fakeEnvironment } from '../../../test/support/fake-environment.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import type { CommandContext } from '../command-context.ts'
@@ -88,3 +89,16 @@ test.each(['uploadLoadPart', 'showDocuments'])(
     expect(called.filter((name) => name === operation)).toHaveLength(14)
   },
 )
+
+/** Threat: a file of somebody else, in a folder that is synced, puts what it likes into the clipboard. */
+test('the name of a file that is left out is shown, not executed', async () => {
+  const cwd = mkdtempSync(join(folder, 'evil-'))
+  writeFileSync(join(cwd, 'open.md'), 'Open.')
+  writeFileSync(join(cwd, 'a\u001b]52;c;cm0gLXJm\u0007b\nLeft out 0 files.md'), 'Hidden.')
+  const done = { ...ANSWERS['syncDocuments'], sync: null, missing: [] }
+  const answers = { ...ANSWERS, syncDocuments: done }
+  const { exit, out, err } = await svcWith(answers, ['docs', 'sync', 'papers', '.'], { cwd })
+  expect(exit).toBe(0)
+  expect(err).toContain(String.raw`  a\u001b]52;c;cm0gLXJm\u0007b Left out 0 files.md: Its name`)
+  expect(out + err).not.toContain('\u001b')
+})

@@ -29,7 +29,6 @@ function evaluate({ losing = [], atMost = EVAL.perCall }: { losing?: readonly nu
   let [asked, calls] = [0, 0]
   const froms: number[] = []
   const printed: { misses: { question: string; missing: string[] }[] }[] = []
-  const told: string[] = []
   const evalNow = () => ({ id: 'evl_1', questions: COUNT, asked, recall_at_5: 0, mrr: 0 })
   const answers: Record<string, (input: Asked) => object> = {
     startEval: evalNow,
@@ -47,10 +46,11 @@ function evaluate({ losing = [], atMost = EVAL.perCall }: { losing?: readonly nu
       throw new ServiceError('CONFLICT', 'A threshold needs more')
     },
   }
+  const environment = fakeEnvironment({ cwd: folder })
   const ctx = {
-    environment: fakeEnvironment({ cwd: folder }),
+    environment,
     settings: { interactive: false, color: false },
-    info: (line: string) => void told.push(line),
+    info: () => {},
     print: (data: (typeof printed)[number]) => void printed.push(data),
     callOperation: async (name: string, input: Asked) => answers[name]!(input),
   } as unknown as CommandContext
@@ -60,7 +60,7 @@ function evaluate({ losing = [], atMost = EVAL.perCall }: { losing?: readonly nu
       rest: [],
       options,
     })
-  return { run, froms, printed, told }
+  return { run, froms, printed, told: environment.err }
 }
 
 test.each([
@@ -81,5 +81,5 @@ test('a threshold that is refused takes nothing from what is told', async () => 
   const { run, printed, told } = evaluate({})
   await expect(run({ 'set-threshold': true })).rejects.toThrow('A threshold needs more')
   expect(printed).toEqual([])
-  expect(told.join('\n')).toContain(`Question ${COUNT - 1}\n    missing: r${COUNT - 1}`)
+  expect(told()).toContain(`Question ${COUNT - 1}\n    missing: r${COUNT - 1}`)
 })

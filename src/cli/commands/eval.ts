@@ -26,7 +26,7 @@ export const evaluateDataSource: Run = async (ctx, input) => {
   const { thresholds } = isSet(input, 'set-threshold')
     ? await ctx.callOperation('setThreshold', { source_id, eval_id: finished.id }).catch((error: unknown) => {
         // The eval was made all the same. What failed leaves stdout to programs.
-        ctx.info(text.trimEnd())
+        ctx.environment.stderr.write(text)
         throw error
       })
     : {}

@@ -1,8 +1,9 @@
-/** `svc db load` with a file that somebody writes to meanwhile. */
+/** `svc db load` with a file that somebody writes to meanwhile, or whose words are commands of a terminal. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { svcWith } from '../../../test/support/fake-api.ts'
 import { fakeEnvironment } from '../../../test/support/fake-environment.ts'
 import type { CommandContext } from '../command-context.ts'
 import { loadFile } from './load.ts'
@@ -22,6 +23,7 @@ const LOAD = {
   failure: null,
   rows: 1,
   table: 'gear',
+  configuration: null,
 }
 
 /** A server that takes what it gets. */
@@ -111,3 +113,45 @@ test('--expose asks before anything is sent', async () => {
   )
   expect(called).toEqual([])
 })
+
+/** Threat: whoever wrote the file puts what they like into the clipboard of whoever loads it. */
+describe('whatever is written in the file is shown, not executed', () => {
+  const EVIL = 'na\u001b]52;c;cm0gLXJm\u0007me\u009b2J\u202e'
+  const SHOWN = String.raw`na\u001b]52;c;cm0gLXJm\u0007me\u009b2J\u202e`
+  const column = { name: 'name', header: EVIL, type: null, examples: [EVIL], note: `Which? ${EVIL}` }
+  const answers = {
+    createLoad: { ...LOAD, waits_for: null },
+    uploadLoadPart: { ...LOAD, received: 10 },
+    previewLoad: { sheets: [EVIL, 'b'], sheet: EVIL, columns: [column], rows: [], problems: [EVIL] },
+    startLoad: {
+      ...LOAD,
+      received: 10,
+      state: 'succeeded',
+      configuration: { columns: [EVIL] },
+      failure: EVIL,
+      choices: null,
+    },
+    cancelLoad: {},
+  }
+  const svc = (...more: string[]) =>
+    svcWith(answers, ['db', 'load', 'shop', 'gear.csv', '--embed', 'name', ...more], { cwd: folder })
+
+  test('in a preview', async () => {
+    const { exit, out, err } = await svc('--preview')
+    expect(exit).toBe(0)
+    expect(out).toBe(`${SHOWN}\tlist\tWhich? ${SHOWN}\n`)
+    expect(err).toContain(`Sheet: ${SHOWN}. The file has: ${SHOWN}, b\n${SHOWN}\n`)
+    expect(out + err).not.toMatch(RAW)
+  })
+
+  test('in a load', async () => {
+    const { exit, out, err } = await svc()
+    expect(exit).toBe(0)
+    expect(JSON.parse(out)).toEqual({ columns: [EVIL] })
+    expect(err).toContain(`The values of ${SHOWN} can be meant in two ways. Say which: --type ${SHOWN}=…`)
+    expect(out + err).not.toMatch(RAW)
+  })
+})
+
+// oxlint-disable-next-line no-control-regex
+const RAW = /[\u001b\u0007\u009b\u202e]/

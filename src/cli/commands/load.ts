@@ -16,9 +16,11 @@ import { expose, followLoad, tellWhetherAskable } from '../load/follow-load.ts'
 import { showProgress } from '../load/show-progress.ts'
 import { checkFile, digestOf, patiently, uploadFile, type Load } from '../load/upload-file.ts'
 import { declared } from '../declared.ts'
+import { formatJson } from '../format-output.ts'
 import { argument, isSet, listOption, textOption } from '../options.ts'
 import { confirm } from '../prompt.ts'
 import { printAnswer, runOperation } from '../run-operation.ts'
+import { sanitizeLine } from '../terminal-text.ts'
 import { usageError } from '../usage-error.ts'
 
 export const loadFile: Run = async (ctx, input) => {
@@ -114,11 +116,10 @@ async function preview(ctx: CommandContext, name: string, path: string, plan: Pl
     await ctx.callOperation('cancelLoad', { load_id: load.id })
     if (found.sheets.length > 1) ctx.info(`Sheet: ${found.sheet}. The file has: ${found.sheets.join(', ')}`)
     for (const problem of found.problems) ctx.info(problem)
-    const lines = found.columns.map(
-      (column) =>
-        `${column.header}\t${typeOf(column, plan)}${column.note === null ? '' : `\t${column.note}`}\n`,
+    const lines = found.columns.map((column) =>
+      [column.header, typeOf(column, plan), column.note ?? []].flat().map(sanitizeLine).join('\t'),
     )
-    ctx.print(found, { text: lines.join('') })
+    ctx.print(found, { text: lines.map((line) => `${line}\n`).join('') })
     ctx.info('Nothing was loaded. Another type: --type column=type')
   } finally {
     progress.end()
@@ -234,7 +235,7 @@ async function printEnded(ctx: CommandContext, name: string, load: Load, isExpos
     printAnswer(ctx, declared('db loads'), load)
     return tellWhetherAskable(ctx, `db_${name}`)
   }
-  ctx.print(load, { text: `${JSON.stringify(load.configuration, null, 2)}\n` })
+  ctx.print(load, { text: formatJson(load.configuration) })
   ctx.info(`To search it, save this configuration: PUT /api/wf/data-sources/db_${name}`)
 }
 

@@ -9,7 +9,6 @@ import { isElsewhere, type LoginTokens } from '../login-endpoint.ts'
 import { isSet, textOption } from '../options.ts'
 import { promptLine, promptSecret, readStdin } from '../prompt.ts'
 import { checkedToken, ENV_CONTEXT } from '../resolve-context.ts'
-import { sanitizeLine } from '../terminal-text.ts'
 import { updateConfig } from '../update-config.ts'
 import { usageError } from '../usage-error.ts'
 import { canShow } from '../web-page.ts'
@@ -65,7 +64,7 @@ export const login: Run = async (ctx, input) => {
     )
   }
   const where = organization ? `${role} of ${organization.name}` : 'not a member of an organization yet'
-  ctx.info(sanitizeLine(`Logged in to ${apiUrl.origin} as ${user.email}, ${where}.`))
+  ctx.info(`Logged in to ${apiUrl.origin} as ${user.email}, ${where}.`)
   ctx.info(`Saved the ${signedIn ? 'login' : 'token'} to ${paths.credentials}, readable only by you.`)
   ctx.info(
     isCurrent

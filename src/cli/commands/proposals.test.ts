@@ -5,6 +5,7 @@ import { explainReason } from '../../contracts/proposal-decisions.ts'
 import type { CommandContext } from '../command-context.ts'
 import { formatOutput } from '../format-output.ts'
 import { shownDiff } from '../diff-text.ts'
+import { sanitizeLine } from '../terminal-text.ts'
 import { approveProposal, denyProposal, showProposal, retryProposal } from './proposals.ts'
 
 function clientOf({ terminal = false, stdin = '', hasPager = true, proposal = fakeProposal() } = {}) {
@@ -21,7 +22,7 @@ function clientOf({ terminal = false, stdin = '', hasPager = true, proposal = fa
   const ctx = {
     environment,
     settings: { format: undefined, timeoutMs: 30_000, interactive: terminal, color: terminal },
-    info: (line: string) => void fake.stderr.write(`${line}\n`),
+    info: (line: string) => void fake.stderr.write(`${sanitizeLine(line)}\n`),
     print: (data: unknown, view: Parameters<typeof formatOutput>[1]) =>
       void fake.stdout.write(formatOutput(data, view, 'table')),
     callOperation: async (name: string, input: object) => {

@@ -82,7 +82,8 @@ async function decide(
   requireAllowed(proposal, action, textOption(input, 'diff-sha256'))
   if (!isSet(input, 'yes') && ctx.settings.interactive) {
     const text = textWithDiff(proposal, ctx.settings.color)
-    if (!(await showInPager(ctx, text))) ctx.info(text)
+    // With its own colors, and with everything else in it made visible.
+    if (!(await showInPager(ctx, text))) ctx.environment.stderr.write(`${text}\n`)
   }
   await confirm(
     ctx,

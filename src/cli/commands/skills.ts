@@ -14,7 +14,6 @@ import {
 } from '../install/install-skill.ts'
 import { tableOf } from '../format-output.ts'
 import { argument, isSet } from '../options.ts'
-import { sanitizeLine } from '../terminal-text.ts'
 
 export const listSkills: Run = async (ctx) => {
   const skills = installable().map(({ id, version, description }) => ({ id, version, description }))
@@ -70,7 +69,7 @@ export const skillStatus: Run = async (ctx, input) => {
   const outdated = skills.filter(
     ({ state }) => state !== 'current' && (state !== 'missing' || id !== undefined),
   )
-  for (const { id } of outdated) ctx.info(`Update with: svc skills install ${sanitizeLine(id)}`)
+  for (const { id } of outdated) ctx.info(`Update with: svc skills install ${id}`)
   return outdated.length > 0 ? ERRORS.CONFLICT.exit : 0
 }
 

@@ -1,6 +1,7 @@
 /** How far a load is: a line that is written over at a terminal, a line for each phase elsewhere. */
 import { byteSize } from '../../contracts/byte-size.ts'
 import type { CommandContext } from '../command-context.ts'
+import { sanitizeLine } from '../terminal-text.ts'
 import type { Load } from './upload-file.ts'
 
 export function showProgress({ settings, environment, info }: CommandContext) {
@@ -9,7 +10,7 @@ export function showProgress({ settings, environment, info }: CommandContext) {
   return {
     show: (load: Load): void => {
       const { line, phase } = describeProgress(load)
-      if (isLive) environment.stderr.write(`\r\u001b[K${line}`)
+      if (isLive) environment.stderr.write(`\r\u001b[K${sanitizeLine(line)}`)
       else if (phase !== last) info(line)
       last = phase
     },
