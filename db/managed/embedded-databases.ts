@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { makeDataFolder } from '../data-folder.ts'
 import { holdsDatabase, inPartialFolder } from '../embedded.ts'
 import { createBackend, type Backend, type Engine } from '../wire/backend.ts'
-import { openGateway, PHYSICAL_NAME, type GatewayOptions } from '../wire/gateway.ts'
+import { openGateway, PHYSICAL_NAME, type GatewayOptions, type VerifiersOf } from '../wire/gateway.ts'
 import { WireError } from '../wire/protocol-messages.ts'
 import { buffersFor, hasOutgrown } from './buffers.ts'
 import { startEngine } from './database-engine.ts'
@@ -19,6 +19,8 @@ export type EmbeddedDatabases = {
   create(physicalName: string): Promise<void>
   /** Ends its connections. */
   disconnect(physicalName: string): Promise<void>
+  /** Ends the connections to all databases whose login has another verifier now, or none. */
+  disconnectRotated(verifiersOf: VerifiersOf): Promise<void>
   /** Ends its connections and worker, deletes the folder; safe to repeat. */
   remove(physicalName: string): Promise<void>
   close(): Promise<void>
@@ -123,6 +125,7 @@ export async function openEmbeddedDatabases(options: EmbeddedDatabasesOptions): 
     port: gateway.port,
     create,
     disconnect: (physicalName) => gateway.disconnect(physicalName),
+    disconnectRotated: (verifiersOf) => gateway.disconnectRotated(verifiersOf),
     async remove(physicalName) {
       const target = folderOf(folder, physicalName)
       const backend = backends.get(physicalName)

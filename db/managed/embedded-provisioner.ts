@@ -5,7 +5,7 @@ import { ServiceError } from '../../src/contracts/errors.ts'
 import type { Database } from '../connect.ts'
 import { managedFolder } from '../backup.ts'
 import { DataFolderInUse, lockDataFolder } from '../data-folder-lock.ts'
-import { eq, like } from '../drizzle.ts'
+import { eq, inArray, like } from '../drizzle.ts'
 import { dataSources, installationFacts } from '../schema.ts'
 import type { DatabaseProvisioner } from './database-provisioner.ts'
 import type { EmbeddedDatabases } from './embedded-databases.ts'
@@ -17,9 +17,10 @@ import { openPool } from './open-pool.ts'
 const ADDRESS_FACT = 'managed-databases'
 const AddressFact = z.object({ host: z.string(), port: z.int() })
 
-/** Rows of what another process wants removed: only the owner of the folder can do it, and looks this often. */
+/** Rows of what another process wants removed. */
 const REMOVAL_FACT = 'remove database '
-const REMOVE_MS = 10_000
+/** Only the owner of the folder can do what another process wants, and looks this often. */
+const OWNER_JOBS_MS = 10_000
 /** People's own programs reach the databases again so long after their process died, also when nobody asks a question. */
 const TAKE_OVER_MS = 5_000
 /** From the lock to the announcement it opens the databases and a port. Within the deadline of a request. */
@@ -44,7 +45,7 @@ export function embeddedProvisioner(options: EmbeddedProvisionerOptions): Databa
   let state: OwnershipState = { phase: 'not owner' }
   let opening: Promise<void> = Promise.resolve()
   let takeOverTimer: NodeJS.Timeout | undefined
-  let removeTimer: NodeJS.Timeout | undefined
+  let ownerJobsTimer: NodeJS.Timeout | undefined
 
   async function dispatch(input: OwnershipInput): Promise<void> {
     const [next, effects] = nextOwnership(state, input)
@@ -54,11 +55,14 @@ export function embeddedProvisioner(options: EmbeddedProvisionerOptions): Databa
 
   async function perform(effect: OwnershipEffect): Promise<void> {
     if (effect === 'open folder') return (opening = becomeOwner())
-    if (effect === 'start removing') {
-      removeTimer = setInterval(() => void removeRequested(), REMOVE_MS).unref()
+    if (effect === 'start owner jobs') {
+      ownerJobsTimer = setInterval(() => {
+        void removeRequested()
+        void disconnectRotated()
+      }, OWNER_JOBS_MS).unref()
       return
     }
-    clearInterval(removeTimer)
+    clearInterval(ownerJobsTimer)
     return effect.closeFolder.databases.close().then(effect.closeFolder.releaseLock)
   }
 
@@ -148,6 +152,25 @@ export function embeddedProvisioner(options: EmbeddedProvisionerOptions): Databa
     }
   }
 
+  /** Another process has rotated the password: it does not have the connections. */
+  async function disconnectRotated(): Promise<void> {
+    try {
+      if (state.phase === 'owner') await state.folder.databases.disconnectRotated(verifiersOf)
+    } catch (error) {
+      warn('connections with a rotated password could not be ended', { error })
+    }
+  }
+
+  async function verifiersOf(names: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const { physicalName, verifier } = dataSources
+    const rows = db.select({ physicalName, verifier }).from(dataSources)
+    const logins = new Map<string, string>()
+    for (const row of await rows.where(inArray(physicalName, [...names]))) {
+      if (row.physicalName !== null && row.verifier !== null) logins.set(row.physicalName, row.verifier)
+    }
+    return logins
+  }
+
   async function factNamed(name: string) {
     const [fact] = await db.select().from(installationFacts).where(eq(installationFacts.name, name))
     return fact
@@ -194,7 +217,7 @@ export function embeddedProvisioner(options: EmbeddedProvisionerOptions): Databa
       }
     },
     async rotate(name) {
-      // The login is read from its row. Where another process has the folder, connections that are open there end by themselves.
+      // The login is read from its row. Where another process has the folder, that one finds out (disconnectRotated).
       await (await acquireOrTimeout())?.disconnect(name)
     },
     async remove(name) {

@@ -15,7 +15,7 @@ const ROWS: [OwnershipState, OwnershipInput, OwnershipState, OwnershipEffect[]][
   [OPENING, 'acquire', OPENING, []],
   [OPENING, 'lock held elsewhere', NOT_OWNER, []],
   [OPENING, 'failed', NOT_OWNER, []],
-  [OPENING, opened, OWNER, ['start removing']],
+  [OPENING, opened, OWNER, ['start owner jobs']],
   [OPENING, 'close', CLOSING, []],
   [OWNER, 'acquire', OWNER, []],
   [OWNER, 'close', CLOSED, [{ closeFolder: folder }]],

@@ -18,7 +18,7 @@ export type OwnershipInput =
   | 'failed'
   | 'close'
   | { readonly opened: OpenFolder }
-export type OwnershipEffect = 'open folder' | 'start removing' | { readonly closeFolder: OpenFolder }
+export type OwnershipEffect = 'open folder' | 'start owner jobs' | { readonly closeFolder: OpenFolder }
 
 type Step = readonly [OwnershipState, readonly OwnershipEffect[]]
 
@@ -33,7 +33,7 @@ export function nextOwnership(state: OwnershipState, input: OwnershipInput): Ste
       if (input === 'close') return [{ phase: 'closing' }, []]
       return typeof input === 'string'
         ? [{ phase: 'not owner' }, []]
-        : [{ phase: 'owner', folder: input.opened }, ['start removing']]
+        : [{ phase: 'owner', folder: input.opened }, ['start owner jobs']]
     case 'owner':
       return input === 'close' ? [{ phase: 'closed' }, [{ closeFolder: state.folder }]] : stay
     // Closed while it opened: what is still to come is closed at once.

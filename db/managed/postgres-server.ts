@@ -9,6 +9,7 @@ import { toManagedServerError, ManagedServerError } from './managed-server-error
 import { isPgvectorSupported, isPostgresSupported, MIN_PGVECTOR, MIN_POSTGRES } from './required-versions.ts'
 import { createManagedDatabase, dropManagedDatabase, type Admin } from './managed-database.ts'
 import { createQuestionRole } from './question-role.ts'
+import { rotatedLogins } from './rotated-logins.ts'
 import type { Tenant } from './sessions-over-limits.ts'
 import { readDatabaseSizes, setConnectRights, type ConnectRights } from './tenant-disk.ts'
 import { endSessionsOverLimits, type EndedSession } from './tenant-sessions.ts'
@@ -21,9 +22,9 @@ export type ManagedServer = {
   create(physicalName: string, verifier: string): Promise<void>
   /** Ends its connections first; safe to repeat. Returns the roles that had to stay, without a login (drop-role.ts). */
   remove(physicalName: string): Promise<readonly string[]>
-  /** Returns the databases that PUBLIC may still connect to, because our login may not alter them. Every new database is open until this runs. */
-  /** Of the tenant's own login. */
+  /** Of the tenant's own login, whose password was changed; also those that are logging in with the one before (rotated-logins.ts). */
   endSessionsOf(physicalName: string): Promise<void>
+  /** Returns the databases that PUBLIC may still connect to, because our login may not alter them. Every new database is open until this runs. */
   revokePublicConnect(): Promise<readonly string[]>
   /** The login of our questions (question-role.ts); safe to repeat. */
   createQuestionRole(physicalName: string, verifier: string): Promise<void>
@@ -51,6 +52,7 @@ export function openManagedServer(
 ): ManagedServer {
   const { host, port, ssl } = addressOf(url)
   const sql = openClient(url, { max: 2, idle_timeout: IDLE_SECONDS })
+  const rotated = rotatedLogins(sql)
   const admin: Admin = {
     sql,
     inDatabase: inTurn(async (database, work) => {
@@ -78,10 +80,7 @@ export function openManagedServer(
         await createManagedDatabase(admin, physicalName, verifier, { withVector: true })
       }),
     remove: (physicalName) => withPublicErrors(() => dropManagedDatabase(admin, physicalName)),
-    endSessionsOf: (physicalName) =>
-      withPublicErrors(async () => {
-        await sql`select pg_terminate_backend(pid) from pg_stat_activity where usename = ${physicalName}`
-      }),
+    endSessionsOf: (physicalName) => withPublicErrors(() => rotated.endSessionsOf(physicalName)),
     revokePublicConnect: () => withPublicErrors(() => revokePublicConnect(sql, keepConnect)),
     createQuestionRole: (physicalName, verifier) =>
       withPublicErrors(() => createQuestionRole(sql, physicalName, verifier)),
@@ -93,7 +92,10 @@ export function openManagedServer(
     host,
     port,
     ssl,
-    close: () => sql.end({ timeout: 5 }),
+    async close() {
+      rotated.close()
+      await sql.end({ timeout: 5 })
+    },
   }
 }
 

@@ -3,7 +3,6 @@ import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { rawClient, type RawClient } from '../../test/support/wire-client.ts'
 import { createBackend, type Engine } from './backend.ts'
-import { shareCopyBuffer, type CopyBuffer } from './copy-buffer.ts'
 import { readMessages } from './message-reader.ts'
 import type { Client } from './prepared-statements.ts'
 import {
@@ -15,10 +14,14 @@ import {
   WireError,
 } from './protocol-messages.ts'
 import { startSession, type Session } from './session.ts'
+import { shareBuffer, type SharedBuffer } from './shared-buffer.ts'
 
 const MIB = 1024 * 1024
 const SHUTDOWN = new WireError('57P01', 'shutdown', { fatal: true })
 const DATA = message('d', Buffer.alloc(1000))
+
+/** What the engine got with the last COPY. */
+let copied: readonly Uint8Array[] = []
 
 /** Answers every COPY at once, except into the tables `hang`, `fail` and `broken`. */
 function fakeEngine(): Engine {
@@ -26,6 +29,7 @@ function fakeEngine(): Engine {
   return {
     async run({ bytes, copy }, onAnswer) {
       const text = Buffer.from(bytes).toString('latin1')
+      copied = copy ?? []
       if (copy && text.includes('hang')) return new Promise((_, reject) => (abort = reject))
       if (copy && text.includes('broken')) throw new Error('broken')
       const failure =
@@ -46,7 +50,7 @@ const backend = createBackend({
   onProblem() {},
 })
 const newClient = (): Client => ({ settings: [], statements: new Map(), parsed: new Set(), epoch: 0 })
-let buffer: CopyBuffer = shareCopyBuffer()('org')
+let buffer: SharedBuffer = shareBuffer()('org')
 const limits = { statementMs: 5_000, idleInTransactionMs: 5_000, waitMs: 5_000 }
 let ownLimits = limits
 const sessions: Session[] = []
@@ -60,6 +64,7 @@ const server = createServer((socket: Socket) => {
       prefix: 'p',
       limits: ownLimits,
       copyBuffer: buffer,
+      messageBuffer: shareBuffer()('org'),
       onProblem() {},
     }),
   )
@@ -164,8 +169,29 @@ describe('the buffer of COPY is given back when it ends', () => {
   })
 })
 
+/** A message of a byte or none took an array of its own, and next to nothing was counted for it. */
+test('short messages are kept in few pieces, in their order, and empty ones not at all', async () => {
+  const free = buffer.freeBytes
+  const client = await rawClient((server.address() as AddressInfo).port)
+  const bytes = (count: number) => Array.from({ length: count }, (_, at) => Buffer.from([at % 251]))
+  const parts = [...bytes(20_000), Buffer.alloc(100_000, 'x'), ...bytes(10)]
+  const data = parts.flatMap((part) => [message('d', part), message('d')])
+  client.send(simpleQuery('copy t from stdin'), Buffer.concat(data))
+  await client.until('G')
+  await expect.poll(() => buffer.freeBytes).toBe(free - 120_010)
+  client.send(message('c'))
+  await client.until('Z')
+  expect(copied.length).toBeLessThanOrEqual(3)
+  expect(Buffer.concat(copied).equals(Buffer.concat(parts))).toBe(true)
+  expect(buffer.freeBytes).toBe(free)
+  client.send(simpleQuery('copy t from stdin'), message('d'), message('d'), message('c'))
+  await client.until('Z')
+  expect(copied).toEqual([])
+  client.socket.destroy()
+})
+
 test('one organization cannot take all of the buffer', () => {
-  const bufferOf = shareCopyBuffer()
+  const bufferOf = shareBuffer()
   const [one, same, other] = [bufferOf('one'), bufferOf('one'), bufferOf('other')]
   one.take(200 * MIB)
   same.take(56 * MIB)

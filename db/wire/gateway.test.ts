@@ -1,11 +1,16 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { openGateway, type Gateway } from './gateway.ts'
 import { rawClient, startupPacket, type RawClient } from '../../test/support/wire-client.ts'
-import { readyForQuery, simpleQuery } from './protocol-messages.ts'
+import { int32, readyForQuery, simpleQuery, SYNC } from './protocol-messages.ts'
 import { scramVerifier } from './scram.ts'
 import type { OnAnswer } from './whole-messages.ts'
 
+const MIB = 1024 * 1024
 const verifier = scramVerifier('secret')
+/** Of those whose password was rotated. */
+const rotated = new Map<string, string>()
+/** Between reading a login and having it. */
+let loginRead = async () => {}
 let gateway: Gateway
 
 /** How long each statement may take. */
@@ -26,7 +31,11 @@ beforeAll(async () => {
   gateway = await openGateway({
     host: '127.0.0.1',
     port: 0,
-    loginOf: async (name) => ({ verifier, orgId: name.charAt(0) }),
+    async loginOf(name) {
+      const login = { verifier: rotated.get(name) ?? verifier, orgId: name.charAt(0) }
+      await loginRead()
+      return login
+    },
     saltKey: new Uint8Array(32),
     backendOf: () => backend as never,
     statementTimeoutMs: 1000,
@@ -115,6 +124,103 @@ test('a client may set less time than it has, and not more', async () => {
     ])
     await leave([client])
   }
+})
+
+describe('a password that is rotated', () => {
+  const other = scramVerifier('other')
+  const login = async (name: string, password: string, beforeProof?: () => Promise<unknown>) => {
+    const client = await rawClient(gateway.port)
+    return { ...client, answer: (await client.login(name, password, {}, beforeProof)).at(-1) }
+  }
+  const alive = async (client: RawClient) => {
+    client.send(SYNC)
+    return (await client.until('Z')).at(-1)
+  }
+
+  test('opens nothing for a client that was logging in with it', async () => {
+    const rotate = async () => {
+      rotated.set('r1', other)
+      await gateway.disconnect('r1')
+    }
+    expect((await login('r1', 'secret', rotate)).answer).toContain('C28P01')
+    const after = await login('r1', 'other')
+    expect(after.answer).toBe('Z:I')
+    await leave([after])
+  })
+
+  test('opens nothing either for one whose login had just been read again, and nothing it sent is run', async () => {
+    const late = await rawClient(gateway.port)
+    late.socket.setNoDelay()
+    const before = limits.length
+    const rotate = async () => {
+      loginRead = async () => {}
+      late.send(simpleQuery('delete'))
+      // By now the server has that, too.
+      await leave([await login('r3', 'secret')])
+      rotated.set('r2', other)
+      await gateway.disconnect('r2')
+    }
+    const answers = await late.login('r2', 'secret', {}, async () => (loginRead = rotate))
+    await late.closed
+    expect(answers).not.toContain('Z:I')
+    expect(limits).toHaveLength(before)
+  })
+
+  test('by another process ends connections as soon as that is looked for', async () => {
+    const before = await login('r3', 'secret')
+    const neighbor = await login('r4', 'secret')
+    rotated.set('r3', other)
+    const after = await login('r3', 'other')
+    let meanwhile: RawClient | undefined
+    await gateway.disconnectRotated(async (names) => {
+      expect(names.filter((name) => name.startsWith('r')).toSorted()).toEqual(['r3', 'r4'])
+      const read = new Map(names.map((name) => [name, rotated.get(name) ?? verifier]))
+      rotated.set('r4', other)
+      meanwhile = await login('r4', 'other')
+      return read
+    })
+    expect((await before.until('E')).join()).toContain('SFATAL VFATAL C57P01')
+    await before.closed
+    expect(await Promise.all([after, neighbor, meanwhile!].map(alive))).toEqual(['Z:I', 'Z:I', 'Z:I'])
+    await gateway.disconnectRotated(
+      async (names) =>
+        new Map(names.map((name) => [name, name === 'r4' ? '' : (rotated.get(name) ?? verifier)])),
+    )
+    await Promise.all([neighbor, meanwhile!].map(({ closed }) => closed))
+    expect(await alive(after)).toBe('Z:I')
+    await leave([after])
+  })
+})
+
+test('an organization has only so many large messages under way, another one has room, and so has who comes after', async () => {
+  const login = async (name: string) => {
+    const client = await rawClient(gateway.port)
+    expect((await client.login(name, 'secret')).at(-1)).toBe('Z:I')
+    return client
+  }
+  /** A query that has only begun; the answer to the Sync comes as it is read. */
+  const begin = async (client: RawClient, bytes: number) => {
+    client.send(SYNC, Buffer.from('Q'), int32(bytes))
+    expect((await client.until('Z')).at(-1)).toBe('Z:I')
+  }
+  const large = simpleQuery('x'.repeat(20 * MIB))
+  const holders = await Promise.all(['l1', 'l1', 'l2', 'l3'].map(login))
+  await Promise.all(holders.map((holder) => begin(holder, 60 * MIB)))
+  const refused = await login('l4')
+  await begin(refused, 20 * MIB)
+  expect((await refused.until('?')).at(-1)).toContain('SFATAL VFATAL C53200')
+
+  const [another, same] = [await login('m1'), await login('l4')]
+  another.send(large)
+  expect((await another.until('Z')).at(-1)).toBe('Z:I')
+  same.send(simpleQuery('short'))
+  expect((await same.until('Z')).at(-1)).toBe('Z:I')
+  await leave(holders.slice(0, 1))
+  for (let time = 0; time < 5; time += 1) {
+    same.send(large)
+    expect((await same.until('Z')).at(-1), 'also as often as one likes').toBe('Z:I')
+  }
+  await leave([...holders.slice(1), another, same])
 })
 
 describe('clients that have not logged in', () => {

@@ -3,7 +3,6 @@ import { randomBytes, randomInt, timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import type { Backend } from './backend.ts'
-import { shareCopyBuffer } from './copy-buffer.ts'
 import { readMessages, type MessageReader } from './message-reader.ts'
 import type { Client } from './prepared-statements.ts'
 import {
@@ -19,6 +18,7 @@ import {
 } from './protocol-messages.ts'
 import { beginExchange, readVerifier, mockVerifier, type Verifier } from './scram.ts'
 import { startSession, type Session, type SessionLimits } from './session.ts'
+import { shareBuffer } from './shared-buffer.ts'
 import { readStartupPacket, readTimeout, type StartupRequest, type Setting } from './startup.ts'
 import { limitUnauthenticated } from './unauthenticated-sockets.ts'
 
@@ -26,6 +26,8 @@ export type Gateway = {
   readonly port: number
   /** Ends every connection to the database. */
   disconnect(name: string): Promise<void>
+  /** Ends every connection whose login has another verifier now, or none. */
+  disconnectRotated(verifiersOf: VerifiersOf): Promise<void>
   close(): Promise<void>
 }
 
@@ -57,6 +59,9 @@ export type KnownLogin = {
   readonly verifier: string
   readonly orgId: string
 }
+
+/** By name, of those that may log in. */
+export type VerifiersOf = (names: readonly string[]) => Promise<ReadonlyMap<string, string>>
 
 /** Used as folder name, database name and login name alike. */
 export const PHYSICAL_NAME = /^[a-z][a-z0-9_]{0,62}$/
@@ -90,9 +95,16 @@ const REPORTED: readonly Setting[] = [
 ]
 
 type Login = Extract<StartupRequest, { kind: 'login' }>
+type ProvenLogin = {
+  readonly known: KnownLogin
+  /** Our own, that we know the password: the last message of the exchange. */
+  readonly proof: string
+}
 type ClientConnection = {
   readonly name: string
   readonly orgId: string
+  /** Of the password it came in with. */
+  readonly verifier: string
   readonly secret: Buffer
   readonly socket: Socket
   session?: Session
@@ -101,7 +113,8 @@ type ClientConnection = {
 export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const connections = new Map<number, ClientConnection>()
   const unauthenticated = limitUnauthenticated(UNAUTHENTICATED)
-  const copyBufferOf = shareCopyBuffer()
+  const copyBufferOf = shareBuffer()
+  const messageBufferOf = shareBuffer()
 
   const server = createServer({ noDelay: true }, (socket) => {
     socket.on('error', () => socket.destroy())
@@ -124,10 +137,8 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     const request = await readStartupRequest(socket, reader, touch)
     if (request?.kind === 'cancel') cancel(request.pid, request.secret)
     if (request?.kind !== 'login') return void socket.end()
-    const known = await authenticate(socket, reader, request, options, touch)
-    if (!known) return
-    authenticated()
-    await serveSession(socket, reader, request, known.orgId)
+    const proven = await authenticate(socket, reader, request, options, touch)
+    if (proven) await serveSession(socket, reader, request, proven, authenticated)
   }
 
   function cancel(pid: number, secret: Buffer): void {
@@ -139,17 +150,25 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     socket: Socket,
     reader: MessageReader,
     login: Login,
-    orgId: string,
+    { known, proof }: ProvenLogin,
+    authenticated: () => void,
   ): Promise<void> {
     const name = login.user
+    const { orgId, verifier } = known
     requireRoom(name, orgId)
     const pid = freePid()
-    const entry: ClientConnection = { name, orgId, secret: randomBytes(4), socket }
+    const entry: ClientConnection = { name, orgId, verifier, secret: randomBytes(4), socket }
     connections.set(pid, entry)
     try {
+      // The password may have been rotated since its verifier was read. Whoever rotates it now finds this connection.
+      if ((await options.loginOf(name))?.verifier !== verifier) throw wrongPassword(name)
+      if (!socket.writable) return
+      authenticated()
       const requested = new Map(login.settings.map(([key, value]) => [key.toLowerCase(), value]))
       socket.write(
         Buffer.concat([
+          authentication(12, Buffer.from(proof)),
+          authentication(0),
           ...REPORTED.map(([key, value]) => parameterStatus(key, requested.get(key.toLowerCase()) ?? value)),
           parameterStatus('session_authorization', name),
           backendKeyData(pid, entry.secret),
@@ -170,6 +189,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
         prefix: `g${randomBytes(4).toString('hex')}_`,
         limits: limitsOf(login),
         copyBuffer: copyBufferOf(orgId),
+        messageBuffer: messageBufferOf(orgId),
         onProblem: options.onProblem,
       })
       await entry.session.done
@@ -224,6 +244,13 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   return {
     port: (server.address() as AddressInfo).port,
     disconnect: (name) => endAll([...connections.values()].filter((entry) => entry.name === name)),
+    async disconnectRotated(verifiersOf) {
+      // Not of those that come in while verifiers are read: theirs may be newer.
+      const entries = [...connections.values()]
+      if (entries.length === 0) return
+      const verifiers = await verifiersOf([...new Set(entries.map(({ name }) => name))])
+      await endAll(entries.filter(({ name, verifier }) => verifiers.get(name) !== verifier))
+    },
     async close() {
       const closed = once(server, 'close')
       server.close()
@@ -258,7 +285,7 @@ async function authenticate(
   { user, database, unsupportedOptions }: Login,
   { loginOf, saltKey }: GatewayOptions,
   touch: () => void,
-): Promise<KnownLogin | undefined> {
+): Promise<ProvenLogin | undefined> {
   if (unsupportedOptions) {
     socket.write(message('v', int32(0), int32(unsupportedOptions.length), ...unsupportedOptions.map(cString)))
   }
@@ -282,12 +309,10 @@ async function authenticate(
 
   const final = await passwordMessage(reader)
   if (!final) return undefined
+  touch()
   const proof = exchange.finish(final.toString())
-  if (proof === undefined || known === undefined || user !== database) {
-    throw new WireError('28P01', `password authentication failed for user "${user}"`, { fatal: true })
-  }
-  socket.write(Buffer.concat([authentication(12, Buffer.from(proof)), authentication(0)]))
-  return known
+  if (proof === undefined || known === undefined || user !== database) throw wrongPassword(user)
+  return { known, proof }
 }
 
 async function passwordMessage(reader: MessageReader): Promise<Buffer | undefined> {
@@ -303,5 +328,7 @@ function refuse(socket: Socket, failure: WireError): void {
   socket.setTimeout(1_000, () => socket.destroy())
 }
 
+const wrongPassword = (user: string) =>
+  new WireError('28P01', `password authentication failed for user "${user}"`, { fatal: true })
 const internal = () => new WireError('XX000', 'internal error', { fatal: true })
 const tooManyClients = () => new WireError('53300', 'sorry, too many clients already', { fatal: true })

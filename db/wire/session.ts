@@ -1,7 +1,7 @@
 /** One client after its login: reads its messages, has them run and writes the answers, as session-state.ts decides. */
 import type { Socket } from 'node:net'
 import type { Backend, Outcome, Work } from './backend.ts'
-import type { CopyBuffer } from './copy-buffer.ts'
+import { createCopyBuffer } from './copy-buffer.ts'
 import type { MessageReader } from './message-reader.ts'
 import {
   type Client,
@@ -13,6 +13,7 @@ import {
 import { cString, errorResponse, FLUSH, message, simpleQuery, SYNC, WireError } from './protocol-messages.ts'
 import { NEW_SESSION, nextSessionState } from './session-state.ts'
 import type { SessionEffect, SessionInput, SessionWork } from './session-state.ts'
+import type { SharedBuffer } from './shared-buffer.ts'
 
 export type SessionLimits = {
   readonly statementMs: number
@@ -26,6 +27,12 @@ const MESSAGE_MAX_BYTES = 64 * 1024 * 1024
 const CLIENT_GONE_MS = 5_000
 /** The second statement is an error of syntax. */
 const FAILED_TRANSACTION = Buffer.concat([simpleQuery('BEGIN'), simpleQuery('refused')])
+
+const TOO_MANY_LARGE_MESSAGES = new WireError(
+  '53200',
+  'too many large messages at once: send the data in parts',
+  { fatal: true },
+)
 
 export type Session = {
   /** Until the client leaves or is cut off. Never rejects. */
@@ -42,15 +49,20 @@ export function startSession(options: {
   /** Of the names of its statements. */
   readonly prefix: string
   readonly limits: SessionLimits
-  readonly copyBuffer: CopyBuffer
+  /** For the data of COPY FROM STDIN. */
+  readonly copyBuffer: SharedBuffer
+  /** For messages that are longer than what is read ahead. */
+  readonly messageBuffer: SharedBuffer
   /** Gets internal errors; the client only learns that there was one. */
   readonly onProblem: (problem: unknown) => void
 }): Session {
-  const { socket, reader, backend, client, limits, copyBuffer } = options
+  const { socket, reader, backend, client, limits, messageBuffer } = options
   const statements = keepStatements(client)
   let state = NEW_SESSION
   let queue: StatementMessage[] = []
-  let copyData: Uint8Array<ArrayBuffer>[] = []
+  const copyBuffer = createCopyBuffer(options.copyBuffer)
+  /** Of the message that was read last, if it is a large one. */
+  let messageBytes = 0
   let idleTimer: NodeJS.Timeout | undefined
   let goneTimer: NodeJS.Timeout | undefined
   const write = writerTo(socket, limits.idleInTransactionMs, () => dispatchInBackground('client gone'))
@@ -76,7 +88,7 @@ export function startSession(options: {
     if (typeof effect === 'string') return performers[effect]()
     if ('send' in effect) return write(effect.send)
     if ('queue' in effect) return void queue.push(prefixStatementName(effect.queue, options.prefix))
-    if ('keepCopyData' in effect) return keepCopyData(effect.keepCopyData)
+    if ('keepCopyData' in effect) return copyBuffer.add(effect.keepCopyData.subarray(5))
     if ('handleAgain' in effect) return dispatch(received(effect.handleAgain))
     if ('interrupt' in effect) return backend.interrupt(client, effect.interrupt)
     return run(effect.run).catch(failed).then(dispatch)
@@ -105,7 +117,7 @@ export function startSession(options: {
 
   const received = (bytes: Buffer): SessionInput => ({
     message: bytes,
-    freeCopyBytes: copyBuffer.freeBytes,
+    freeCopyBytes: options.copyBuffer.freeBytes,
   })
 
   function failed(error: unknown): SessionInput {
@@ -115,15 +127,21 @@ export function startSession(options: {
     return { failed: new WireError('XX000', 'internal error', { fatal: true }) }
   }
 
-  function keepCopyData(bytes: Buffer): void {
-    copyBuffer.take(bytes.length - 5)
-    copyData.push(new Uint8Array(bytes.subarray(5)))
+  function discardInput(): void {
+    copyBuffer.discard()
+    queue = []
   }
 
-  function discardInput(): void {
-    for (const { length } of copyData) copyBuffer.giveBack(length)
-    copyData = []
-    queue = []
+  /** For the whole message as soon as it begins: whoever may begin one can also end it. */
+  function takeMessageBuffer(bytes: number): void {
+    if (bytes > messageBuffer.freeBytes) throw TOO_MANY_LARGE_MESSAGES
+    messageBuffer.take(bytes)
+    messageBytes = bytes
+  }
+
+  function giveBackMessageBuffer(): void {
+    messageBuffer.giveBack(messageBytes)
+    messageBytes = 0
   }
 
   const watchForLeaving = () => {
@@ -148,7 +166,7 @@ export function startSession(options: {
   async function runWork(work: SessionWork): Promise<Outcome> {
     if ('query' in work) return runVisibly({ bytes: work.query, complete: true })
     if ('failedTransaction' in work) return runFailedTransaction()
-    if ('copy' in work) return runVisibly({ bytes: work.copy, copy: copyData, complete: true })
+    if ('copy' in work) return runVisibly({ bytes: work.copy, copy: copyBuffer.pieces, complete: true })
     const complete = work.queue === 'Sync'
     for (const [name, parse] of statements.missing(queue)) {
       const { failure } = await runQuietly(repeatParse(name, parse))
@@ -179,7 +197,10 @@ export function startSession(options: {
   async function serve(): Promise<void> {
     try {
       while (state.phase.name !== 'terminated') {
-        const bytes = await reader.next(MESSAGE_MAX_BYTES)
+        // Only the engine waits for a slow reader: what is answered here would pile up.
+        await drained(socket)
+        giveBackMessageBuffer()
+        const bytes = await reader.next(MESSAGE_MAX_BYTES, takeMessageBuffer)
         await dispatch(bytes ? received(bytes) : 'end of input')
       }
     } catch (error) {
@@ -187,6 +208,7 @@ export function startSession(options: {
     } finally {
       clearTimeout(idleTimer)
       discardInput()
+      giveBackMessageBuffer()
       hangUp(socket)
       await backend.leave(client)
     }
@@ -219,6 +241,18 @@ function writerTo(socket: Socket, stalledMs: number, onStalled: () => void) {
     })
     watch()
   }
+}
+
+/** Until the client has taken what was written, or is gone. A socket that is destroyed or ends never needs a drain. */
+async function drained(socket: Socket): Promise<void> {
+  if (!socket.writableNeedDrain) return
+  await new Promise<void>((settle) => {
+    const done = () => {
+      socket.off('drain', done).off('close', done)
+      settle()
+    }
+    socket.on('drain', done).on('close', done)
+  })
 }
 
 /** What is written already still leaves, if the other side takes it. */

@@ -17,7 +17,12 @@ import {
   setDataSourceState,
   setDataSourceExposure,
 } from '../../src/contracts/data-sources.ts'
-import { createDatabase, removeDatabase, showConnectionString } from '../../src/contracts/databases.ts'
+import {
+  createDatabase,
+  removeDatabase,
+  rotateConnectionString,
+  showConnectionString,
+} from '../../src/contracts/databases.ts'
 import { EXPOSED_MAX } from '../../src/contracts/limits.ts'
 import { changeMemberRole } from '../../src/contracts/members.ts'
 import { atAddress, configurationOf, entry, insertSource } from '../support/data-sources.ts'
@@ -27,6 +32,7 @@ import { makeMember, makeOrganization, unique, type Org, type Person } from '../
 import { freePort } from '../support/free-port.ts'
 import { processes, type Env, type ServerProcess } from '../support/process.ts'
 import { freshSecrets, type TestSystem } from '../support/system.ts'
+import { rawClient } from '../support/wire-client.ts'
 
 const PER_MINUTE = 25
 const PER_DAY = 1_000
@@ -271,6 +277,22 @@ test('the owner clears away what was removed through the other, and nothing else
   expect([existsSync(folder), existsSync(join(databases, 'lock'))]).toEqual([false, true])
   expect(() => lockDataFolder(databases)).toThrow(DataFolderInUse)
   await makeSourceThrough(other, org, 'afterwards')
+})
+
+test('a connection string that is rotated through the other ends what came in with it at the owner', async () => {
+  const org = await makeOrganization(system)
+  const { url } = await makeSourceThrough(owner, org, 'rotated')
+  const { port, username, password } = new URL(url)
+  const inside = await rawClient(Number(port))
+  expect((await inside.login(username, password)).at(-1)).toBe('Z:I')
+  await through(other, org.owner)(rotateConnectionString, { name: 'rotated' })
+  expect((await inside.until('E')).at(-1)).toContain('C57P01')
+  await inside.closed
+  await expect(atAddress(url, (sql) => sql`select 1`)).rejects.toMatchObject({ code: '28P01' })
+  const { url: after } = await through(owner, org.owner)(showConnectionString, { name: 'rotated' })
+  expect([...(await atAddress(after, (sql) => sql`select count(*)::int as n from notes`))]).toEqual([
+    { n: 2 },
+  ])
 })
 
 test('when the one that has them is killed the other takes over, with everything in them; stopped, nothing stays behind', async () => {

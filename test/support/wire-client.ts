@@ -9,7 +9,13 @@ export type RawClient = {
   send(...bytes: readonly Uint8Array[]): void
   /** As `type:contents`, up to and with the first of this type, or all that came before the end. */
   until(type: string): Promise<string[]>
-  login(user: string, password: string, parameters?: Record<string, string>): Promise<string[]>
+  login(
+    user: string,
+    password: string,
+    parameters?: Record<string, string>,
+    /** Happens while the server waits for the proof that the client knows the password. */
+    beforeProof?: () => Promise<unknown>,
+  ): Promise<string[]>
   /** What a cancel request has to name, after a login. `until` shows its zero bytes as spaces. */
   readonly key: Buffer
   readonly closed: Promise<unknown>
@@ -80,6 +86,7 @@ export async function rawClient(
     user: string,
     password: string,
     parameters: Record<string, string> = {},
+    beforeProof: () => Promise<unknown> = async () => {},
   ): Promise<string[]> {
     send(startupPacket({ user, database: user, ...parameters }))
     const first = await next()
@@ -97,6 +104,7 @@ export async function rawClient(
     const withoutProof = `c=${Buffer.from('n,,').toString('base64')},r=${nonce}`
     const signature = hmac(stored, `${bare},${serverFirst},${withoutProof}`)
     const proof = Buffer.from(clientKey.map((byte, index) => byte ^ (signature[index] ?? 0)))
+    await beforeProof()
     send(message('p', Buffer.from(`${withoutProof},p=${proof.toString('base64')}`)))
     return [show(first), `salt:${salt}`, ...(await until('Z'))]
   }

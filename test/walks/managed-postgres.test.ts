@@ -18,6 +18,7 @@ import { connect, type Connection } from '../../db/connect.ts'
 import { databaseUrl, onServer } from '../support/database.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { selfSigned } from '../support/self-signed.ts'
+import { rawClient } from '../support/wire-client.ts'
 import postgres from 'postgres'
 
 const onPostgres = inject('engine') === 'postgres'
@@ -349,6 +350,32 @@ describe.skipIf(!onPostgres)('managed databases on a server', () => {
     })
     expect(await isThere(name)).toBe(false)
     await dropManagedDatabase(admin, name)
+  })
+
+  test('another password ends the sessions with the one before, also those that were logging in, and no later ones', async () => {
+    const { name, password } = await made()
+    const port = Number(new URL(url).port)
+    const [inside, late] = [await rawClient(port), await rawClient(port)]
+    expect((await inside.login(name, password)).at(-1)).toBe('Z:I')
+    const server = openManagedServer(url)
+    try {
+      const answers = await late.login(name, password, {}, async () => {
+        await createManagedDatabase(admin, name, scramVerifier('other'), { withVector: false })
+        await server.endSessionsOf(name)
+      })
+      expect((await inside.until('E')).at(-1)).toContain('C57P01')
+      await asks(clientOf(url, name, 'other'), async (after) => {
+        const pid = () => after.query('select pg_backend_pid() as pid')
+        const before = await pid()
+        // Postgres lets it in: it had the verifier already.
+        expect(answers.at(-1)).toBe('Z:I')
+        expect((await late.until('E')).at(-1)).toContain('C57P01')
+        await late.closed
+        expect(await pid()).toEqual(before)
+      })
+    } finally {
+      await server.close()
+    }
   })
 
   test('roles and databases that are not ours are neither altered nor dropped', async () => {
@@ -736,7 +763,7 @@ describe.skipIf(!onPostgres)('managed databases on a server', () => {
     )
 
     test.skipIf(!hasVector)(
-      'with pgvector (TEST_PGVECTOR_URL): a login that may not install it is refused in a sentence, and leaves nothing',
+      'with pgvector (TEST_PGVECTOR_URL): a login that may not install it is refused in a sentence, and what was made goes again',
       async () => {
         const [manager, name] = [newName(), newName()]
         await onServer(url, `create role ${manager} login createdb createrole password 'manager'`)
@@ -749,6 +776,7 @@ describe.skipIf(!onPostgres)('managed databases on a server', () => {
           await expect(restricted.create(name, scramVerifier('x'))).rejects.toMatchObject({
             message: expect.stringContaining('may not install pgvector') as string,
           })
+          await restricted.remove(name)
           expect(await isThere(name)).toBe(false)
         } finally {
           await restricted.close()

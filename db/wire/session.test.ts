@@ -1,0 +1,96 @@
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { rawClient } from '../../test/support/wire-client.ts'
+import type { Backend } from './backend.ts'
+import { readMessages } from './message-reader.ts'
+import { message, readyForQuery, simpleQuery, SYNC, WireError } from './protocol-messages.ts'
+import { startSession, type Session } from './session.ts'
+import { shareBuffer } from './shared-buffer.ts'
+import type { OnAnswer } from './whole-messages.ts'
+
+const MIB = 1024 * 1024
+/** More than the system takes of what a client does not read. */
+const ROWS = 16
+const ROW = message('D', Buffer.alloc(MIB))
+const SYNCS = 20_000
+
+/** Answers each query with all these rows. */
+const backend = {
+  take: async () => {},
+  async run(_client: unknown, _work: unknown, _limitMs: number, onAnswer: OnAnswer) {
+    for (let row = 0; row < ROWS; row += 1) onAnswer(ROW, () => {})
+    onAnswer(readyForQuery('I'), () => {})
+    return { status: 'I', failure: undefined }
+  },
+  release() {},
+  leave: async () => {},
+} as unknown as Backend
+
+let stalledMs = 60_000
+let socket: Socket
+let session: Session
+const server = createServer({ noDelay: true }, (accepted) => {
+  socket = accepted.on('error', () => {})
+  session = startSession({
+    socket,
+    reader: readMessages(socket),
+    backend,
+    client: { settings: [], statements: new Map(), parsed: new Set(), epoch: 0 },
+    prefix: 'p',
+    limits: { statementMs: 5_000, idleInTransactionMs: stalledMs, waitMs: 5_000 },
+    copyBuffer: shareBuffer()('org'),
+    messageBuffer: shareBuffer()('org'),
+    onProblem(problem) {
+      throw problem
+    },
+  })
+})
+
+beforeAll(async () => {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+})
+afterAll(() => void server.close())
+
+/** A client that reads nothing of a long answer. */
+async function stalledClient() {
+  const client = await rawClient((server.address() as AddressInfo).port)
+  client.socket.pause()
+  client.send(simpleQuery('select'))
+  await expect.poll(() => socket.writableNeedDrain).toBe(true)
+  return client
+}
+
+/** The answers of the gateway itself wait for nobody, and piled up until the process died. */
+test('a client that does not read its answers is not read either, and gets all of them when it does', async () => {
+  const client = await stalledClient()
+  const before = socket.writableLength
+  client.send(Buffer.concat(Array.from({ length: SYNCS }, () => SYNC)))
+  await expect.poll(() => socket.bytesRead).toBeGreaterThan(SYNCS * SYNC.length)
+  expect(socket.writableLength).toBeLessThanOrEqual(before)
+  client.socket.resume()
+  expect(await client.until('Z')).toHaveLength(ROWS + 1)
+  for (let answers = 0; answers < SYNCS; answers += 1) {
+    if ((await client.until('Z')).join() !== 'Z:I') throw new Error(`only ${answers} answers`)
+  }
+  client.socket.destroy()
+  await session.done
+})
+
+test('one that never reads is ended', async () => {
+  stalledMs = 100
+  const client = await stalledClient()
+  stalledMs = 60_000
+  await session.done
+  expect(socket.destroyed).toBe(true)
+  client.socket.destroy()
+})
+
+test('one that does not read does not outlast a shutdown', async () => {
+  const client = await stalledClient()
+  session.terminate(new WireError('57P01', 'shutdown', { fatal: true }))
+  await session.done
+  expect(socket.destroyed).toBe(true)
+  client.socket.destroy()
+})
