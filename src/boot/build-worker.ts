@@ -49,10 +49,10 @@ export function buildWorker(shared: Shared): Running {
     sourceStorageBytes: limits.sourceStorageBytes,
     partitions: connection.kind === 'postgres',
     revokePublicConnect: publicConnectRevoker(config, connection.db, log),
-    refreshDocuments: async (stopping) => {
+    refreshDocuments: async (stopping, clock) => {
       if (!config.ENTERPRISE_AUTH || !config.OAUTH_CIMD) return
       const { refreshDocuments } = await import('../../oauth/refresh-documents.ts')
-      await refreshDocuments({ ...storage, guardedFetch: shared.guardedFetch, log }, stopping)
+      await refreshDocuments({ ...storage, clock, guardedFetch: shared.guardedFetch, log }, stopping)
     },
     tenantServer: tenantServer && closing(tenantServer),
     tenantLimits: limits.tenantLimits,

@@ -35,16 +35,24 @@ export type JobDeps = SweepActivityDeps &
   Log & {
     readonly revokePublicConnect: () => Promise<void>
     /** Of clients that come in by an identity provider. */
-    readonly refreshDocuments: (stopping: AbortSignal) => Promise<void>
+    readonly refreshDocuments: Job['run']
   }
+
+/** None gets the clock of the process: each has its own from the loop. */
+type Timeless<T> = Omit<T, 'clock'>
 
 /** In seconds. */
 const MINUTE = 60
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-export const jobTable = (deps: JobDeps): readonly Job[] => [
-  { name: 'sweep', everySeconds: 10 * MINUTE, leaseSeconds: 5 * MINUTE, run: () => sweep(deps) },
+export const jobTable = (deps: Timeless<JobDeps>): readonly Job[] => [
+  {
+    name: 'sweep',
+    everySeconds: 10 * MINUTE,
+    leaseSeconds: 5 * MINUTE,
+    run: (_, clock) => sweep({ ...deps, clock }),
+  },
   {
     name: 'keep months',
     everySeconds: DAY,
@@ -55,51 +63,61 @@ export const jobTable = (deps: JobDeps): readonly Job[] => [
     name: 'sweep activity',
     everySeconds: DAY,
     leaseSeconds: HOUR,
-    run: (stopping) => sweepActivity(deps, stopping),
+    run: (stopping, clock) => sweepActivity({ ...deps, clock }, stopping),
   },
-  { name: 'sweep deliveries', everySeconds: DAY, leaseSeconds: HOUR, run: () => sweepDeliveries(deps) },
-  { name: 'sweep token pools', everySeconds: DAY, leaseSeconds: HOUR, run: () => sweepTokenPools(deps) },
+  {
+    name: 'sweep deliveries',
+    everySeconds: DAY,
+    leaseSeconds: HOUR,
+    run: (_, clock) => sweepDeliveries({ ...deps, clock }),
+  },
+  {
+    name: 'sweep token pools',
+    everySeconds: DAY,
+    leaseSeconds: HOUR,
+    run: (_, clock) => sweepTokenPools({ ...deps, clock }),
+  },
   {
     name: 'sweep logs',
     everySeconds: HOUR,
     leaseSeconds: HOUR,
-    run: (stopping) => sweepLogs(deps, stopping),
+    run: (stopping, clock) => sweepLogs({ ...deps, clock }, stopping),
   },
   {
     name: 'sweep deployment output',
     everySeconds: DAY,
     leaseSeconds: HOUR,
-    run: () => sweepDeploymentOutput(deps),
+    run: (_, clock) => sweepDeploymentOutput({ ...deps, clock }),
   },
   {
     name: 'sweep revisions',
     everySeconds: HOUR,
     leaseSeconds: HOUR,
-    run: (stopping) => sweepRevisions(deps, stopping),
+    run: (stopping, clock) => sweepRevisions({ ...deps, clock }, stopping),
   },
   {
     name: 'sweep pipeline runs',
     everySeconds: DAY,
     leaseSeconds: HOUR,
-    run: () => sweepPipelineRuns(deps),
+    run: (_, clock) => sweepPipelineRuns({ ...deps, clock }),
   },
   {
     name: 'measure fixes',
     everySeconds: 5 * MINUTE,
     leaseSeconds: 10 * MINUTE,
-    run: (stopping) => measureFixes(deps, stopping),
+    run: (stopping, clock) => measureFixes({ ...deps, clock }, stopping),
   },
   {
     name: 'sweep maintenance',
     everySeconds: DAY,
     leaseSeconds: HOUR,
-    run: () => sweepMaintenance(deps),
+    run: (_, clock) => sweepMaintenance({ ...deps, clock }),
   },
   {
     name: 'narrow unused grants',
     everySeconds: HOUR,
     leaseSeconds: HOUR,
-    run: (stopping) => narrowUnusedGrants(deps, stopping),
+    run: (stopping, clock) => narrowUnusedGrants({ ...deps, clock }, stopping),
   },
   {
     name: 'revoke public connect',
@@ -116,19 +134,19 @@ export const jobTable = (deps: JobDeps): readonly Job[] => [
 ]
 
 /** Each in a loop of its own: these are to be in time, however long sweeping or measuring the disk takes. */
-export const watchTable = (deps: TenantDeps & SealDeps): readonly Job[] => [
+export const watchTable = (deps: Timeless<TenantDeps & SealDeps>): readonly Job[] => [
   {
     // One seal of an organization is for all that it did in a minute: a signature costs as much as hashing fifty rows.
     name: 'seal the trail',
     everySeconds: MINUTE,
     leaseSeconds: MINUTE,
-    run: async (stopping) => void (await sealTrail(deps, stopping)),
+    run: async (stopping, clock) => void (await sealTrail({ ...deps, clock }, stopping)),
   },
   {
     name: 'enforce tenant limits',
     everySeconds: 10,
     leaseSeconds: MINUTE,
-    run: () => enforceTenantLimits(deps),
+    run: (_, clock) => enforceTenantLimits({ ...deps, clock }),
   },
   {
     name: 'reschedule checks',
@@ -140,7 +158,7 @@ export const watchTable = (deps: TenantDeps & SealDeps): readonly Job[] => [
     name: 'release stranded messages',
     everySeconds: MINUTE,
     leaseSeconds: MINUTE,
-    run: () => releaseStrandedMessages(deps),
+    run: (_, clock) => releaseStrandedMessages({ ...deps, clock }),
   },
   {
     name: 'fold delivery counts',
@@ -158,7 +176,7 @@ export const watchTable = (deps: TenantDeps & SealDeps): readonly Job[] => [
     name: 'check disk quotas',
     everySeconds: MINUTE,
     leaseSeconds: 10 * MINUTE,
-    run: () => checkDiskQuotas(deps),
+    run: (_, clock) => checkDiskQuotas({ ...deps, clock }),
   },
 ]
 

@@ -3,17 +3,19 @@
  */
 import { and, eq, gt, inArray, lte, or } from '../../db/drizzle.ts'
 import { jobs } from '../../db/schema.ts'
-import type { Storage } from '../cores/dependencies.ts'
+import type { Clock, Storage } from '../cores/dependencies.ts'
 import { leased, startLoops, type Loop } from '../cores/work/index.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
+import { clockReader } from './clock-reader.ts'
 
 export type Job = {
   readonly name: string
   readonly everySeconds: number
   /** Renewed while it works: so long after its process ended another one may start the same job. */
   readonly leaseSeconds: number
-  readonly run: (stopping: AbortSignal) => Promise<void>
+  /** By this clock, and not by that of the process: what it deletes is gone for good. */
+  readonly run: (stopping: AbortSignal, clock: Clock) => Promise<void>
 }
 
 type JobRow = typeof jobs.$inferSelect
@@ -23,14 +25,16 @@ const jobLease = leased(jobs, { heldBy: ['name', 'leaseToken'], holder: 'leaseTo
 export type LoopDeps = Storage & { readonly log: Logger; readonly metrics: Metrics | undefined }
 
 export const startLoop = (deps: LoopDeps, table: readonly Job[]): { stop(): Promise<void> } =>
-  startLoops(deps, [makeLoop(deps, 'jobs', table)])
+  startLoops(deps, [makeLoop(deps, 'jobs', table, clockReader(deps))])
 
 /** A loop for each job: none waits for another. */
-export const startLoopForEach = (deps: LoopDeps, table: readonly Job[]): { stop(): Promise<void> } =>
-  startLoops(
+export function startLoopForEach(deps: LoopDeps, table: readonly Job[]): { stop(): Promise<void> } {
+  const readClock = clockReader(deps)
+  return startLoops(
     deps,
-    table.map((job) => makeLoop(deps, `job: ${job.name}`, [job])),
+    table.map((job) => makeLoop(deps, `job: ${job.name}`, [job], readClock)),
   )
+}
 
 /** Within a lease: of these, one or two may fail. */
 const RENEWALS = 4
@@ -39,7 +43,12 @@ const NET_MS = 5 * 60_000
 /** While another process has a job. */
 const LEASED_MS = 5_000
 
-const makeLoop = (deps: LoopDeps, name: string, table: readonly Job[]): Loop => ({
+const makeLoop = (
+  deps: LoopDeps,
+  name: string,
+  table: readonly Job[],
+  readClock: () => Promise<Clock>,
+): Loop => ({
   name,
   netMs: NET_MS,
   async turn(stopping) {
@@ -50,7 +59,7 @@ const makeLoop = (deps: LoopDeps, name: string, table: readonly Job[]): Loop => 
       if (row?.isLeased) times.push(deps.clock().getTime() + LEASED_MS)
       else if (row && !isDue(job, row, deps.clock())) times.push(row.nextRunAt.getTime())
       else {
-        if (!stopping.aborted) await runIfDue(deps, job, stopping)
+        if (!stopping.aborted) await runIfDue(deps, job, stopping, readClock)
         // At the earliest: when it failed.
         times.push(deps.clock().getTime() + Math.min(job.everySeconds, job.leaseSeconds) * 1000)
       }
@@ -73,14 +82,20 @@ const isDue = (job: Job, { nextRunAt }: Pick<JobRow, 'nextRunAt'>, now: Date): b
   nextRunAt <= now || nextRunAt > farAhead(job, now)
 
 /** A job that fails runs again at its next time, or after its lease if that is sooner; the loop itself goes on. */
-export async function runIfDue(deps: LoopDeps, job: Job, stopping: AbortSignal): Promise<boolean> {
+export async function runIfDue(
+  deps: LoopDeps,
+  job: Job,
+  stopping: AbortSignal,
+  readClock = clockReader(deps),
+): Promise<boolean> {
   const started = performance.now()
   const seconds = () => (performance.now() - started) / 1000
   try {
     const lease = await takeLease(deps, job)
     if (!lease) return false
     try {
-      await whileRenewed(deps, job, lease, (lost) => job.run(AbortSignal.any([stopping, lost])))
+      const clock = await readClock()
+      await whileRenewed(deps, job, lease, (lost) => job.run(AbortSignal.any([stopping, lost]), clock))
     } catch (error) {
       await releaseLease(deps, lease, Math.min(job.everySeconds, job.leaseSeconds)).catch(() => {})
       throw error

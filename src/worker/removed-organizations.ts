@@ -11,6 +11,6 @@ export const startRemovedOrganizations = (deps: EmptyDeps & LoopDeps): { stop():
       name: 'empty removed organizations',
       everySeconds: EVERY_SECONDS,
       leaseSeconds: LEASE_SECONDS,
-      run: (stopping) => emptyRemovedOrganizations(deps, stopping),
+      run: (stopping, clock) => emptyRemovedOrganizations({ ...deps, clock }, stopping),
     },
   ])

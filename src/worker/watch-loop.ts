@@ -3,17 +3,15 @@
  * that is wrong. Any number of workers run them, all equal: what they do they do under the lock of a row, so any of them may
  * die at any moment.
  */
-import { sql } from '../../db/drizzle.ts'
 import type { Clock, Log, Storage } from '../cores/dependencies.ts'
 import type { Watch } from '../cores/watch.ts'
 import { startLoops, type Loop } from '../cores/work/index.ts'
+import { clockReader } from './clock-reader.ts'
 
 /** Between two looks that are further apart the process was frozen, or the clock was set: it does not know what happened. */
 const GAP_MS = 30_000
 /** A step may take longer than a gap on a slow database. While that answers in between, nothing was missed. */
 const BETWEEN_MS = 10_000
-/** Further from the database's, a clock is wrong: that of a machine which has just started, for example. */
-const SKEW_MAX_MS = 10 * 60_000
 
 /** Returns how many it handled: after a turn that found some the next one begins at once. */
 export type WatchStep = (
@@ -81,23 +79,5 @@ export function createWatch() {
     startOver() {
       looks = undefined
     },
-  }
-}
-
-/** What this process writes elsewhere, such as who was there, it compares by its own clock, unless that is plainly wrong. */
-function clockReader({ db, clock, log }: Storage & Log): () => Promise<Clock> {
-  let isWrong = false
-  return async () => {
-    const [read] = await db.execute<{ ms: number }>(
-      sql`select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms`,
-    )
-    const readAt = performance.now()
-    const aheadMs = clock().getTime() - read!.ms
-    const wasWrong = isWrong
-    isWrong = Math.abs(aheadMs) > SKEW_MAX_MS
-    if (!isWrong) return clock
-    if (!wasWrong)
-      log.warn('the clock of this process is wrong', { seconds_ahead: Math.round(aheadMs / 1000) })
-    return () => new Date(read!.ms + performance.now() - readAt)
   }
 }

@@ -551,6 +551,7 @@ const job: Leased = {
         },
       },
       new AbortController().signal,
+      async () => storage(clock).clock,
     )
     running.add(() => {
       mayEnd.resolve()

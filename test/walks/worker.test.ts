@@ -1,16 +1,18 @@
 /** The worker: recurring jobs run once at their time, on whichever process, and sweeping loses nothing that is alive. */
 import { randomUUID } from 'node:crypto'
-import { eq, inArray, sql } from 'drizzle-orm'
+import { eq, getTableName, inArray, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
 import {
   activity,
   chatAuthorizations,
   dataSources,
+  deliveries,
   idempotencyKeys,
   invitations,
   jobs,
   loads,
+  logLines,
   mailedLinks,
   oauthArtifacts,
   platformOauthClients,
@@ -19,12 +21,17 @@ import {
   signInCodes,
   throttles,
 } from '../../db/schema.ts'
+import { createApp } from '../../src/contracts/apps.ts'
+import { makeId } from '../../src/contracts/ids.ts'
 import { LOAD_DAYS } from '../../src/contracts/limits.ts'
+import { pushLogs } from '../../src/contracts/logs.ts'
 import { whoAmI } from '../../src/contracts/people.ts'
+import { limitsOf } from '../../src/boot/limits-of.ts'
 import { sweepActivity } from '../../src/cores/activity/index.ts'
 import { dataKeys } from '../../src/trust/data-key.ts'
 import { runIfDue, startLoop, startLoopForEach, type Job } from '../../src/worker/loop.ts'
-import { sweep } from '../../src/worker/jobs.ts'
+import { jobTable, sweep, watchTable } from '../../src/worker/jobs.ts'
+import { insertDelivery } from '../support/deliveries.ts'
 import { makeOrganization, type Org } from '../support/make.ts'
 import { newDatabase } from '../support/database.ts'
 import { statementsOf } from '../support/statements.ts'
@@ -59,6 +66,17 @@ function countingJob(fails = false): { job: Job; runs: () => number } {
   }
   return { job: { name: `job-${randomUUID()}`, everySeconds: 60, leaseSeconds: 30, run }, runs: () => runs }
 }
+
+const ANSWERED = {
+  type: 'data_source',
+  userName: 'Somebody',
+  entryPoint: 'api',
+  outcome: 'answered',
+  durationMs: 1,
+  questionBytes: 1,
+  answerBytes: 1,
+  requestId: 'req_1',
+} as const
 
 test('a worker sweeps, and watches tenants beside that', async () => {
   const connection = await newDatabase()
@@ -185,6 +203,52 @@ describe('a recurring job', () => {
   })
 })
 
+/** The wrong clock is that of a machine which has just started: what it deletes is gone for good. */
+test('a clock that is a year ahead deletes nothing of yesterday: jobs go by the database’s', async () => {
+  const connection = await newDatabase()
+  const own = await startSystem({ AUTH_MODE: 'self' }, { connection })
+  const DAY = 86_400
+  try {
+    const [now] = await own.db.execute<{ ms: number }>(
+      sql`select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms`,
+    )
+    own.clock.advance((now!.ms - own.clock.now().getTime()) / 1000 - DAY)
+    const org = await makeOrganization(own)
+    const { call } = org.owner
+    await call(createApp, { alias: 'shop', name: 'Shop' })
+    await call(pushLogs, { alias: 'shop', body: Buffer.from('of yesterday') })
+    await insertDelivery(own, org, {})
+    await own.db.insert(activity).values({
+      ...ANSWERED,
+      orgId: org.id,
+      id: makeId('act', own.clock.now().getTime()),
+      at: own.clock.now(),
+      userId: org.owner.userId,
+    })
+    const deps = {
+      ...depsOf(own),
+      clock: () => new Date(own.clock.now().getTime() + 366 * DAY * 1000),
+      dataKeys: dataKeys('00'.repeat(32)),
+      partitions: connection.kind === 'postgres',
+      activityDays: 30,
+      deliveryDays: 30,
+      sourceStorageBytes: 1,
+      tenantServer: undefined,
+      tenantLimits: limitsOf(own.system.config).tenantLimits,
+      revokePublicConnect: async () => {},
+      refreshDocuments: async () => {},
+    }
+    // Sealed first: what is not stays anyway.
+    for (const job of [...watchTable(deps), ...jobTable(deps)])
+      expect(await runIfDue(deps, job, never), job.name).toBe(true)
+    for (const table of [logLines, deliveries, activity, sessions])
+      expect(await own.db.$count(table), getTableName(table)).toBe(1)
+  } finally {
+    await own.stop()
+    await connection.close()
+  }
+})
+
 describe('sweeping throws away what expired, and leaves what lives', () => {
   const DAY_SECONDS = 24 * 60 * 60
   type Swept = {
@@ -308,15 +372,8 @@ describe('sweeping throws away what expired, and leaves what lives', () => {
           orgId,
           id: `act_${days}`,
           at: new Date(now - days * DAY_SECONDS * 1000),
-          type: 'data_source',
           userId: owner.userId,
-          userName: 'Somebody',
-          entryPoint: 'api',
-          outcome: 'answered',
-          durationMs: 1,
-          questionBytes: 1,
-          answerBytes: 1,
-          requestId: 'req_1',
+          ...ANSWERED,
         })
       }
     }
