@@ -26,6 +26,12 @@ const CHANGES = [
       ['0 2 * * *', '03-29T01:00'],
       ['30 2 * * *', '03-29T01:00'],
       ['0 3 * * *', '03-29T01:00'],
+      ['0 2,14 * * *', '03-29T01:00'],
+      ['0,30 2 * * *', '03-29T01:00'],
+      ['0-30/15 2 * * *', '03-29T01:00'],
+      ['0 1-3 * * *', '03-29T00:00 03-29T01:00'],
+      ['0 1-2 29 3 *', '03-29T00:00 03-29T01:00'],
+      ['0 0-23 * * *', '03-28T23:00 03-29T00:00 03-29T01:00 03-29T02:00 03-29T03:00 03-29T04:00'],
       ['30 * * * *', '03-28T22:30 03-28T23:30 03-29T00:30 03-29T01:30 03-29T02:30 03-29T03:30'],
     ],
   ],
@@ -38,6 +44,12 @@ const CHANGES = [
       ['0 2 * * *', '10-25T00:00'],
       ['30 2 * * *', '10-25T00:30'],
       ['0 3 * * *', '10-25T02:00'],
+      ['0 2,14 * * *', '10-25T00:00'],
+      ['0,30 2 * * *', '10-25T00:00 10-25T00:30'],
+      ['0-30/15 2 * * *', '10-25T00:00 10-25T00:15 10-25T00:30'],
+      ['0 1-3 * * *', '10-24T23:00 10-25T00:00 10-25T02:00'],
+      ['0 1-2 25 10 *', '10-24T23:00 10-25T00:00'],
+      ['0 0-23 * * *', '10-24T23:00 10-25T00:00 10-25T01:00 10-25T02:00 10-25T03:00 10-25T04:00'],
       ['30 * * * *', '10-24T22:30 10-24T23:30 10-25T00:30 10-25T01:30 10-25T02:30 10-25T03:30'],
     ],
   ],
@@ -124,8 +136,10 @@ describe('across a change of the clocks a time of the day comes once, and what r
   test.each(['Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe'])(
     'a year in %s has 365 nights, each with one run',
     (zone) => {
-      for (const cron of ['30 1 * * *', '30 2 * * *', '15 2 * * *']) {
-        expect(dueBetween(cron, zone, '2026-01-01T12:00Z', '2027-01-01T12:00Z')).toHaveLength(365)
+      const crons = { '30 1 * * *': 1, '30 2 * * *': 1, '15 2 * * *': 1, '0 2,14 * * *': 2 }
+      for (const [cron, aDay] of Object.entries(crons)) {
+        const due = dueBetween(cron, zone, '2026-01-01T12:00Z', '2027-01-01T12:00Z')
+        expect(due, cron).toHaveLength(aDay * 365)
       }
     },
   )
@@ -155,6 +169,7 @@ test.each([
   ['0 3 31 2 *', 'UTC', ['cron: never comes due']],
   ['0 3 30 2 *', 'UTC', ['cron: never comes due']],
   ['0 3 31 4,6,9,11 *', 'UTC', ['cron: never comes due']],
+  ['0 3,15 31 2 *', 'Europe/Berlin', ['cron: never comes due']],
   ['', 'UTC', ['cron: must be a cron expression of five parts, such as 0 3 * * *']],
   ['0 3 * *', 'UTC', [expect.stringContaining('cron: must be')]],
   ['0 0 3 * * *', 'UTC', [expect.stringContaining('cron: must be')]],

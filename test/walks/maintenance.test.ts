@@ -180,6 +180,12 @@ describe('settings', () => {
     expect(await by(showMaintenanceSettings, { org_id: org.id })).toEqual(before)
   })
 
+  test('an hour between two is enough, also where the clocks change in the next days', async () => {
+    const { org, by } = await maintained()
+    const times = { nightly_cron: '30 2,3 * * *', timezone: 'America/New_York' }
+    await expect(by(updateMaintenanceSettings, { org_id: org.id, ...times })).resolves.toMatchObject(times)
+  })
+
   test('an offset that was stored when it was allowed is shown, and all else can be changed', async () => {
     const { org, by } = await maintained()
     await system.db

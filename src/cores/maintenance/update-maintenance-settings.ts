@@ -108,9 +108,10 @@ const TIMES_LOOKED_AT = 30
 function problemsWithSlots({ nightlyCron, timezone }: Settings, now: Date): string[] {
   const problems = problemsWithCron(nightlyCron, timezone, now)
   if (problems.length > 0) return problems.map((problem) => problem.replace(/^cron:/, 'nightly_cron:'))
-  let last = nextDueAt(nightlyCron, timezone, now)
+  // As in a zone whose clocks never change: at a change, those of two hours may be closer together for once.
+  let last = nextDueAt(nightlyCron, 'UTC', now)
   for (let n = 0; n < TIMES_LOOKED_AT && last; n++) {
-    const next = nextDueAt(nightlyCron, timezone, last)
+    const next = nextDueAt(nightlyCron, 'UTC', last)
     if (next && next.getTime() - last.getTime() < HOUR_MS) {
       return ['nightly_cron: must come due at most once an hour']
     }
