@@ -34,10 +34,12 @@ import { createSubscription } from '../../src/contracts/subscriptions.ts'
 import { queueRecoveries, sweepDeliveries } from '../../src/cores/notifications/index.ts'
 import { openIntegrationSecret } from '../../src/cores/notifications/integrations/integration-secret.ts'
 import { TOOLS } from '../../mcp/tools.ts'
+import { newDatabase } from '../support/database.ts'
 import { insertDelivery, type DeliveryRow } from '../support/deliveries.ts'
 import { fakeChecks } from '../support/fake-integrations.ts'
 import { makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
-import { startSystem, type TestSystem } from '../support/system.ts'
+import { notificationHarness } from '../support/notification-harness.ts'
+import { freshSecrets, startSystem, type TestSystem } from '../support/system.ts'
 
 let system: TestSystem
 let org: Org
@@ -80,8 +82,8 @@ async function retrying(row: Partial<typeof messages.$inferInsert> = {}) {
   return one
 }
 
-const messageOf = async (id: string) =>
-  (await system.db.select().from(messages).where(eq(messages.id, id)))[0]!
+const messageOf = async (id: string, { db } = system) =>
+  (await db.select().from(messages).where(eq(messages.id, id)))[0]!
 const now = () => system.clock.now().getTime()
 const deps = () => ({ db: system.db, clock: () => system.clock.now() })
 
@@ -115,15 +117,72 @@ describe('retry now', () => {
     expect(await messageOf(messageId)).toMatchObject({ nextAt: slotAt, slotAt })
   })
 
-  test('takes along the older ones of its subject, which it waits for, and no other', async () => {
+  test('takes along the older ones of its subject, which it waits for, those never tried, and no other', async () => {
     const older = await retrying({ orderingKey: 'things/1', seq: 1 })
     const chosen = await retrying({ orderingKey: 'things/1', seq: 2 })
     const newer = await retrying({ orderingKey: 'things/1', seq: 3 })
+    const untried = await retrying({ orderingKey: 'things/1', seq: 4, attempts: 0 })
     const others = await retrying({ orderingKey: 'things/2', seq: 1 })
     await retry(chosen.id)
     const isDue = async ({ messageId }: { messageId: string }) =>
       (await messageOf(messageId)).nextAt.getTime() <= now()
-    expect(await Promise.all([older, chosen, newer, others].map(isDue))).toEqual([true, true, false, false])
+    expect(await Promise.all([older, chosen, newer, untried, others].map(isDue))).toEqual([
+      true,
+      true,
+      false,
+      true,
+      false,
+    ])
+  })
+
+  test('takes along the newer ones that only waited for it: they arrive after it, in order', async () => {
+    const connection = await newDatabase()
+    const { DATA_KEY } = freshSecrets()
+    const harness = await notificationHarness(connection, DATA_KEY)
+    const own = await startSystem(
+      { SVC_SERVICES: 'api-gateway,auth-service', AUTH_MODE: 'self', DATA_KEY },
+      { connection, clockOf: { clock: harness.clock, mails: [] } },
+    )
+    try {
+      const { id: orgId, owner } = await makeOrganization(own)
+      const receiver = await harness.integration({ id: orgId }, 'webhook')
+      await harness.subscription({ id: orgId }, receiver.integrationId, 'application.check.*')
+      harness.answer(() => ({ kind: 'refused', reason: 'server_error', retry: true, httpStatus: 500 }))
+      const seconds = async (n: number) => {
+        harness.clock.advance(n)
+        await harness.drain()
+      }
+      const happens = (type: 'failed' | 'recovered') =>
+        harness.record({ id: orgId }, { type: `application.check.${type}`, subject: 'checks/chk_1' })
+      await happens('failed')
+      // Twice refused, it is tried again in five minutes.
+      for (const n of [0, 7]) await seconds(n)
+      for (const type of ['recovered', 'failed', 'recovered'] as const) await happens(type)
+      // Each learns from the one before it how long that is.
+      for (const n of [0, 1, 1, 1]) await seconds(n)
+      const [first, second, third, last] = (await harness.messagesOf({ id: orgId })).toSorted(
+        (a, b) => a.seq - b.seq,
+      )
+      const due = [first, second, third, last].map((message) => message!.nextAt.getTime())
+      expect(new Set(due).size).toBe(1)
+      expect(due[0]).toBeGreaterThan(harness.clock.now().getTime() + 200_000)
+      // As if it had been tried together with the first, before it had to wait for it; and the last by itself.
+      const set = (row: typeof third, values: Partial<typeof messages.$inferInsert>) =>
+        own.db.update(messages).set(values).where(eq(messages.id, row!.id))
+      await set(third, { attempts: 1 })
+      await set(last, { attempts: 1, nextAt: new Date(due[0]! + 1) })
+      harness.answer(() => ({ kind: 'sent', httpStatus: 200 }))
+      const before = harness.received(receiver.url).length
+      const [delivery] = await harness.deliveriesOf({ id: orgId })
+      await owner.call(retryDelivery, { delivery_id: delivery!.id })
+      for (const n of [0, 1, 1, 1]) await seconds(n)
+      const arrived = harness.received(receiver.url).slice(before)
+      expect(arrived.map(({ type }) => type.split('.').at(-1))).toEqual(['failed', 'recovered', 'failed'])
+      expect((await messageOf(last!.id, own)).nextAt.getTime()).toBe(due[0]! + 1)
+    } finally {
+      await own.stop()
+      await connection.close()
+    }
   })
 
   test('probes a target that does not answer, and does not break a wait the receiver asked for', async () => {

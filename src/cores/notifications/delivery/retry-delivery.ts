@@ -54,8 +54,9 @@ export const retryDelivery: Verb<'retryDelivery'> = write(
 type Message = typeof messages.$inferSelect
 
 /**
- * With the older ones of its subject, which it waits for. What has a slot at its busy target keeps it. Returns when it is
- * due; undefined: it is on its way already.
+ * With the older ones of its subject, which it waits for; and with the newer ones that have its time, because they wait for
+ * it: never tried, or due when it is. What has a slot at its busy target keeps it. Returns when it is due; undefined: it is
+ * on its way already.
  */
 async function advance(
   tx: Transaction,
@@ -66,7 +67,8 @@ async function advance(
   const advanced = await tx.execute<{ id: string; due: string }>(sql`
     update messages set next_at = case when slot_at > ${at} then next_at else least(next_at, ${at}) end
     where org_id = ${orgId} and target = ${target} and state = 'pending'
-      and (id = ${id} or (ordering_key = ${orderingKey} and seq < ${seq}))
+      and (id = ${id} or (ordering_key = ${orderingKey} and (seq < ${seq} or attempts = 0
+        or next_at = (select next_at from messages where org_id = ${orgId} and id = ${id}))))
     returning id, next_at as due`)
   const own = advanced.find((one) => one.id === id)
   return own && new Date(own.due)
