@@ -242,6 +242,23 @@ describe('a link to a new password', () => {
     expect(await opens(person.email, PASSWORD)).toBe(true)
   })
 
+  /** Whoever has the mailbox of an address that was only claimed must not set the password of another one. */
+  test('dies when the account verifies another address, as does one of the operator', async () => {
+    const person = await makePerson(system, { verified: false })
+    const links = [
+      await resetLink(system, person.email),
+      (await createOperatorResetLink(system.system.auth!, person.email))!,
+    ]
+    const email = `${unique('hers')}@people.test`
+    const since = system.mails.length
+    await person.call(sendEmailVerification, { email })
+    await prove(system, person, linkIn((await mailTo(system, email, since)).text))
+    expect(await person.call(showProfile, {})).toMatchObject({ email, email_verified: true })
+    for (const link of links) expect(await choose(link)).toMatchObject(GONE)
+    expect([await opens(email, PASSWORD), await opens(email, NEW_PASSWORD)]).toEqual([true, false])
+    expect((await choose(await resetLink(system, email))).status).toBe(200)
+  })
+
   test('keeps working after a password that does not do', async () => {
     const { email } = await makePerson(system)
     const walker = newWalker(system)

@@ -1,6 +1,6 @@
 /** Sets a new password by a link: one that we mailed, or one that the operator handed over. */
 import { eq } from '../../../db/drizzle.ts'
-import { users } from '../../../db/schema.ts'
+import { passwords, users } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { receivesMail } from '../../contracts/fields.ts'
 import type { Log, Mail } from '../dependencies.ts'
@@ -9,7 +9,7 @@ import { composeMail } from '../mail-template.ts'
 import { withTransaction } from '../transaction.ts'
 import { currentMembership } from '../organizations/index.ts'
 import { endCredentials } from './end-credentials.ts'
-import { consumeResetLink } from './mailed-links.ts'
+import { consumeResetLink, deadLink } from './mailed-links.ts'
 import { setPassword } from './set-password.ts'
 import type { PasswordDeps } from './sign-in-with-password.ts'
 
@@ -27,6 +27,9 @@ export async function resetPassword(
   await withTransaction(deps.db, async (tx) => {
     const [user] = await tx.select().from(users).where(eq(users.id, link.userId)).for('update')
     if (!user) return
+    const [signsIn] = await tx.select().from(passwords).where(eq(passwords.userId, user.id))
+    // It has verified another address since: whoever has the mailbox of the former one need not be that person.
+    if (signsIn?.email !== link.email) throw deadLink()
     const actor = {
       kind: 'user' as const,
       userId: user.id,

@@ -1,5 +1,5 @@
 /** Signs in the person that an identity provider has authenticated. */
-import { and, eq } from '../../../db/drizzle.ts'
+import { and, eq, sql } from '../../../db/drizzle.ts'
 import type { Transaction } from '../../../db/connect.ts'
 import { identities, users } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
@@ -19,6 +19,7 @@ export async function signInWithProvider(
   input: { device: string; requestId: string },
 ): Promise<SignedIn> {
   return withTransaction(deps.db, async (tx) => {
+    await lockPerson(tx, person)
     const user = (await findPerson(tx, deps.clock, person)) ?? (await createPerson(tx, deps.clock, person))
     const actor = { kind: 'user' as const, userId: user.id, userName: user.name, requestId: input.requestId }
     await bindAtSignIn(tx, deps.clock, actor, person)
@@ -28,6 +29,11 @@ export async function signInWithProvider(
     }
     return startSession(tx, deps, actor, { signedInBy: person.provider, device: input.device })
   })
+}
+
+/** One at a time: of two first sign-ins at once, the second finds the account that the first has made. */
+async function lockPerson(tx: Transaction, { issuer, subject }: ProvenPerson): Promise<void> {
+  await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`identity ${issuer} ${subject}`}, 0))`)
 }
 
 async function findPerson(tx: Transaction, clock: Clock, person: ProvenPerson) {
