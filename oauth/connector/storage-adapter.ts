@@ -110,6 +110,8 @@ function artifactAdapter(deps: ConnectorDeps, kind: string): Adapter {
     async upsert(value, payload, expiresIn) {
       // The library puts the bearer value itself into the payload as jti.
       const { jti: _bearer, ...rest } = payload
+      // Otherwise somebody else who signs in in this browser is sent to the library's sign-out page, which is not served.
+      if (kind === 'Session') delete rest.accountId
       if (!isStorable(rest))
         throw new errors.InvalidRequest('a parameter contains a character that cannot be stored')
       const row = {

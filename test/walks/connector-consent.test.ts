@@ -156,6 +156,23 @@ describe('somebody else', () => {
     expect(await grantIn(back, asked)).toMatchObject({ userId: second.owner.userId, orgId: second.id })
   })
 
+  test('can connect after the first person has, in the same browser', async () => {
+    const [first, second] = [await makeOrganization(system), await makeOrganization(system)]
+    const walker = newBrowser()
+    const before = assistant.request()
+    const firstBack = await decide(system, walker, await arrive(system, walker, first.owner, before.url))
+    expect(await grantIn(firstBack, before)).toMatchObject({ userId: first.owner.userId })
+    const asked = assistant.request()
+    const page = await arrive(system, walker, first.owner, asked.url)
+    const signIn = await walker.follow(await switchOn(walker, page))
+    const theirs = await walker.follow(
+      await walker.submit(signIn, 'Sign in', { email: second.owner.email, password: PASSWORD }),
+    )
+    const back = await decide(system, walker, theirs)
+    expect(back.location?.searchParams.has('code'), back.words).toBe(true)
+    expect(await grantIn(back, asked)).toMatchObject({ userId: second.owner.userId, orgId: second.id })
+  })
+
   test('the page of the first person approves nothing any more', async () => {
     const { owner } = await makeOrganization(system)
     const walker = newBrowser()
