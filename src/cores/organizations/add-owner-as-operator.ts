@@ -65,5 +65,7 @@ async function withdrawFormerOffer(tx: Transaction, clock: Clock, orgId: string)
     .where(
       and(eq(memberships.orgId, orgId), eq(memberships.role, 'owner'), eq(memberships.joinedBy, 'operator')),
     )
-  await tx.delete(users).where(and(inArray(users.id, named), not(canSignIn(tx)!)))
+  // One with a verified address is in use, although nobody can sign in with it: an identity provider made it.
+  const isWaiting = and(isNull(users.emailVerifiedAt), not(canSignIn(tx)!))
+  await tx.delete(users).where(and(inArray(users.id, named), isWaiting))
 }

@@ -23,7 +23,8 @@ type Owner = {
 
 /**
  * Only a verified address counts as "an existing user with that email": an unverified one could have been
- * claimed by anybody, and would be handed an organization. A new account waits for its person behind an invitation; where
+ * claimed by anybody, and would be handed an organization. Nor does an account that an organization's identity provider
+ * made, because its person cannot sign in with it. A new account waits for its person behind an invitation; where
  * an account claims the address, none is added to it.
  */
 export async function createOwner(
@@ -85,7 +86,7 @@ async function findVerifiedUser(tx: Transaction, email: string) {
   const [user] = await tx
     .select()
     .from(users)
-    .where(and(eq(users.email, email), isNotNull(users.emailVerifiedAt)))
+    .where(and(eq(users.email, email), isNotNull(users.emailVerifiedAt), canSignIn(tx)))
     .orderBy(asc(users.id))
     .limit(1)
   return user
@@ -100,7 +101,7 @@ async function isClaimed(tx: Transaction, email: string): Promise<boolean> {
   return claimed !== undefined
 }
 
-/** An account that waits for its person has neither a password nor a provider. */
+/** An account that waits for its person, or that an identity provider made, has neither a password nor a provider. */
 export const canSignIn = (tx: Transaction) =>
   or(
     exists(
