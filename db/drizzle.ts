@@ -43,6 +43,7 @@ export const {
 const pgCore = require('drizzle-orm/pg-core') as typeof import('drizzle-orm/pg-core')
 export const {
   PgTransaction,
+  alias,
   bigint,
   boolean,
   check,

@@ -154,6 +154,8 @@ CREATE TABLE app_tokens (
   previous_starts_with text,
   previous_until timestamp with time zone,
   previous_last_used_at timestamp with time zone,
+  rotated_by text,
+  rotated_at timestamp with time zone,
   CONSTRAINT app_tokens_org_id_id_pk PRIMARY KEY (org_id, id)
 );
 CREATE INDEX app_tokens_by_app ON public.app_tokens USING btree (org_id, app_id, id);
@@ -684,6 +686,7 @@ CREATE TABLE identity_links (
   linked_by text NOT NULL,
   created_at timestamp with time zone NOT NULL,
   last_used_at timestamp with time zone,
+  created_by text,
   CONSTRAINT identity_links_pkey PRIMARY KEY (id),
   CONSTRAINT identity_links_provider_id_organization_identity_providers_id_f FOREIGN KEY (provider_id) REFERENCES organization_identity_providers(id) ON DELETE CASCADE,
   CONSTRAINT identity_links_user_id_users_id_fk FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE

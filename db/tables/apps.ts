@@ -53,6 +53,8 @@ export const appTokens = pgTable(
     /** As it was then: a person may be gone when somebody reads this. */
     createdByName: text('created_by_name').notNull(),
     createdAt: instant('created_at').notNull(),
+    rotatedBy: text('rotated_by'),
+    rotatedAt: instant('rotated_at'),
     lastUsedAt: instant('last_used_at'),
     ...previousValue(),
     /** A leaky bucket of calls, as in `throttles`: counted by the statement that finds the token. */

@@ -110,6 +110,8 @@ export const identityLinks = pgTable(
       .notNull()
       .references(() => users.id, { onDelete: 'cascade' }),
     linkedBy: text('linked_by').$type<IdentityLinkOrigin>().notNull(),
+    /** Who linked it by hand; null also where that was before it was stored. */
+    createdBy: text('created_by'),
     createdAt: instant('created_at').notNull(),
     lastUsedAt: instant('last_used_at'),
   },

@@ -103,7 +103,7 @@ export const showAccess = reading({
 export const endAccessSince = removing({
   name: 'endAccessSince',
   summary:
-    'End the sessions, logins of the client, API tokens, grants, credentials of machine agents and invitations that were made since a time.',
+    'End the sessions, logins of the client, API tokens, grants, credentials of machine agents, apps and SCIM, and invitations that were made since a time.',
   service: 'auth-service',
   input: z.object({
     since: z.iso.datetime({ offset: true }).describe('Everything made at or after this time ends.'),
@@ -121,7 +121,7 @@ export const endAccessSince = removing({
     sessions: z.int().describe('With logins of the client, and without the one you use.'),
     tokens: z.int(),
     grants: z.int(),
-    credentials: z.int().describe('Of machine agents.'),
+    credentials: z.int().describe('Of machine agents and SCIM, tokens of apps and their service accounts.'),
     invitations: z.int(),
   }),
   access: 'session',

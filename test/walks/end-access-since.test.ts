@@ -3,15 +3,20 @@ import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import { invitations } from '../../db/schema.ts'
 import { endAccessSince } from '../../src/contracts/access.ts'
+import { createAppToken, rotateAppToken } from '../../src/contracts/app-tokens.ts'
+import { createApp } from '../../src/contracts/apps.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import { listGrants } from '../../src/contracts/grants.ts'
 import { createMachineAgent, listMachineAgents } from '../../src/contracts/machine-agents.ts'
 import { inviteMember, listInvitations } from '../../src/contracts/members.ts'
 import { changePassword, whoAmI } from '../../src/contracts/people.ts'
+import { claimPipelineRun } from '../../src/contracts/pipelines.ts'
 import { ROLES } from '../../src/contracts/roles.ts'
 import { elevateSupportSession, startSupportSession } from '../../src/contracts/support.ts'
 import { createApiToken, listApiTokens } from '../../src/contracts/tokens.ts'
+import { bindServiceAccount, listServiceAccounts } from '../../src/contracts/workloads.ts'
 import { agentOf } from '../support/data-sources.ts'
+import { fakeCluster } from '../support/fake-cluster.ts'
 import {
   makeApiToken,
   makeMember,
@@ -25,8 +30,9 @@ import {
 } from '../support/make.ts'
 import { freshSecrets, OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
 
-const SERVICES = { SVC_SERVICES: 'api-gateway,auth-service' }
+const SERVICES = { SVC_SERVICES: 'api-gateway,auth-service,deploy-api' }
 const SECRETS = freshSecrets()
+const cluster = fakeCluster()
 
 let system: TestSystem
 let org: Org
@@ -35,7 +41,7 @@ let other: Org
 let person: Person
 let since: string
 
-beforeAll(async () => void (system = await startSystem({ ...SERVICES, ...SECRETS })))
+beforeAll(async () => void (system = await startSystem({ ...SERVICES, ...SECRETS }, cluster.overrides)))
 afterAll(() => system.stop())
 
 beforeEach(async () => {
@@ -165,6 +171,92 @@ test('of a whole organization, and of no other', async () => {
   expect((await org.owner.call(listApiTokens, { all: 'true' })).tokens).toEqual([])
   expect((await org.owner.call(listGrants, { all: 'true' })).grants).toEqual([])
   expect((await org.owner.call(listInvitations, { org_id: org.id })).invitations).toEqual([])
+})
+
+describe('what an app has of its own', () => {
+  /** The same app in both organizations. */
+  let alias: string
+  beforeEach(async () => {
+    alias = unique('shop')
+    for (const { owner } of [org, other]) await owner.call(createApp, { alias, name: 'Shop' })
+  })
+
+  const callsAs = (who: Person, where: Org) => system.as({ token: who.token, organization: where.id })
+  const makeToken = (who: Person, where: Org = org) =>
+    callsAs(who, where)(createAppToken, { alias, name: 'collector', scope: 'apps:report' })
+  const rotate = (who: Person, { id }: { id: string }) =>
+    callsAs(who, org)(rotateAppToken, { alias, token_id: id, overlap_hours: 24 })
+  const works = ({ token }: { token: string }) =>
+    system
+      .as({ token })(claimPipelineRun, { alias, worker: 'w', pipelines: ['nightly'] })
+      .then(
+        () => true,
+        (error: { code: string }) => (error.code === 'UNAUTHENTICATED' ? false : Promise.reject(error)),
+      )
+  const bind = async (who: Person, where: Org = org) => {
+    const account = cluster.addAccount(where.id, unique('worker'))
+    return (await callsAs(who, where)(bindServiceAccount, { alias, ...account })).id
+  }
+  const boundIn = async ({ owner }: Org) =>
+    (await owner.call(listServiceAccounts, { alias })).service_accounts.map(({ id }) => id)
+  const later = (): string => {
+    system.clock.advance(60)
+    return system.clock.now().toISOString()
+  }
+
+  test('ends where they made it since; from before, of others and elsewhere it stays', async () => {
+    const [before, boundBefore] = [await makeToken(person), await bind(person)]
+    const from = later()
+    const [since, others, there] = [
+      await makeToken(person),
+      await makeToken(org.owner),
+      await makeToken(person, other),
+    ]
+    const bound = { since: await bind(person), others: await bind(org.owner) }
+    const boundThere = await bind(person, other)
+    expect(await org.owner.call(endAccessSince, { since: from, user_id: person.userId })).toMatchObject({
+      tokens: 0,
+      credentials: 2,
+    })
+    const left = [before, since, others, there].map(works)
+    expect(await Promise.all(left)).toEqual([true, false, true, true])
+    expect((await boundIn(org)).toSorted()).toEqual([boundBefore, bound.others].toSorted())
+    expect(await boundIn(other)).toEqual([boundThere])
+    expect(await audited(org)).toEqual([[org.owner.userId, `${person.email} since ${from}: 2 credentials`]])
+    expect(await audited(other)).toEqual([])
+  })
+
+  test('ends where they rotated it since, whoever made it, with its old value', async () => {
+    const [theirs, owners] = [await makeToken(org.owner), await makeToken(org.owner)]
+    const from = later()
+    const rotated = [await rotate(person, theirs), await rotate(org.owner, owners)]
+    expect(await Promise.all([theirs, owners, ...rotated].map(works))).toEqual([true, true, true, true])
+    const asked = { since: from, user_id: person.userId }
+    expect((await org.owner.call(endAccessSince, asked)).credentials).toBe(1)
+    const left = [theirs, owners, ...rotated].map(works)
+    expect(await Promise.all(left)).toEqual([false, true, false, true])
+  })
+
+  test('ends in every organization, of whoever ends their own', async () => {
+    const made = [await makeToken(person), await makeToken(person, other), await makeToken(org.owner)]
+    const here = await bind(org.owner)
+    await bind(person, other)
+    expect((await person.call(endAccessSince, { since })).credentials).toBe(3)
+    expect(await Promise.all(made.map(works))).toEqual([false, false, true])
+    expect([await boundIn(org), await boundIn(other)]).toEqual([[here], []])
+  })
+
+  test('ends in a whole organization, as far as roles are not above', async () => {
+    const admin = await makeMember(system, org, 'admin')
+    await bind(person)
+    const made = [await makeToken(admin), await makeToken(person), await makeToken(person, other)]
+    const boundThere = await bind(person, other)
+    expect((await admin.call(endAccessSince, { since, all: true })).credentials).toBe(1)
+    expect(await Promise.all(made.map(works))).toEqual([false, true, true])
+    expect((await org.owner.call(endAccessSince, { since, all: true })).credentials).toBe(2)
+    expect(await Promise.all(made.map(works))).toEqual([false, false, true])
+    expect([await boundIn(org), await boundIn(other)]).toEqual([[], [boundThere]])
+  })
 })
 
 test.each(['0000-01-01T00:00:00Z', '1969-07-20T22:56:00+02:00'])(

@@ -1,7 +1,14 @@
 /** Links of subjects to members: who is never linked by an address, and what a link does not outlive. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { eq } from '../../db/drizzle.ts'
-import { identityLinks, memberships, oauthMetadataDocuments, users } from '../../db/schema.ts'
+import {
+  identityLinks,
+  memberships,
+  oauthMetadataDocuments,
+  organizationDomains,
+  provisionedPeople,
+  users,
+} from '../../db/schema.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import {
   linkIdentity,
@@ -16,7 +23,12 @@ import {
   inviteMember,
   removeMember,
 } from '../../src/contracts/members.ts'
-import { addOwnerAsOperator } from '../../src/contracts/organizations.ts'
+import {
+  addOwnerAsOperator,
+  createOrganizationAsOperator,
+  listOrganizations,
+} from '../../src/contracts/organizations.ts'
+import { setGroupRole } from '../../src/contracts/scim.ts'
 import { newAssistant, startListeningSystem, whoami, type ListeningSystem } from '../support/assistant.ts'
 import { openDocumentHost, type DocumentHost } from '../support/document-host.ts'
 import {
@@ -32,9 +44,11 @@ import {
   tokenIn,
   type Company,
 } from '../support/enterprise.ts'
-import { makeMember, unique, type Person } from '../support/make.ts'
+import { makeMember, PASSWORD, signedIn, unique, type Person } from '../support/make.ts'
 import { makeIssuer } from '../support/issuer.ts'
+import { insertScimBearer, patch, provision } from '../support/scim.ts'
 import { OPERATOR_TOKEN } from '../support/system.ts'
+import { newWalker } from '../support/walker.ts'
 
 let host: DocumentHost
 let system: ListeningSystem
@@ -162,6 +176,123 @@ describe('a link ends', () => {
     await change('owner')
     expect((await whoami(system, token)).who?.role).toBe('owner')
   })
+
+  describe('with the right of whoever made it', () => {
+    let maker: Person
+    beforeEach(async () => void (maker = await makeMember(system, ours.org, 'owner')))
+
+    /** A subject of the maker's own, perhaps: whoever it is linked to, they can come in by it. */
+    async function linkTo({ userId }: Person, by = maker) {
+      const subject = unique('of-the-maker')
+      await by.call(linkIdentity, { subject, user_id: userId })
+      const token = tokenIn(await swap({ sub: subject }))
+      return { subject, status: () => status(token), again: () => swap({ sub: subject }) }
+    }
+    type Linked = Awaited<ReturnType<typeof linkTo>>
+
+    async function expectEnded({ subject, status, again }: Linked, to: Person): Promise<void> {
+      expect(await status()).toBe(401)
+      expect((await again()).body.error).toBe('invalid_grant')
+      expect(await lastReason()).toBe('not_linked')
+      const removed = { org_id: ours.org.id, action: 'identity_link.removed' } as const
+      const { audit } = await owner().call(listAudit, removed)
+      expect(audit.map((row) => row.subject)).toEqual([
+        `${subject}: ${to.email}; whoever linked it may not any more; 1 agent disconnected`,
+      ])
+    }
+
+    async function expectAlive({ status, again }: Linked): Promise<void> {
+      expect(await status()).toBe(200)
+      tokenIn(await again())
+    }
+
+    const remove = (by = owner()) => by.call(removeMember, { org_id: ours.org.id, user_id: maker.userId })
+
+    /** As a directory does it, for an admin by its groups. */
+    async function lowerByDirectory(): Promise<void> {
+      const at = await insertScimBearer(system, ours.org)
+      const { id } = await provision(at)
+      await system.db
+        .update(provisionedPeople)
+        .set({ userId: maker.userId })
+        .where(eq(provisionedPeople.id, id))
+      const { body: group } = await at.directory('POST', '/Groups', {
+        displayName: unique('Admins'),
+        members: [{ value: id }],
+      })
+      await owner().call(setGroupRole, { group_id: group.id, role: 'admin' })
+      const leave = { op: 'remove', path: `members[value eq "${id}"]` }
+      expect((await at.directory('PATCH', `/Groups/${group.id}`, patch(leave))).status).toBe(204)
+    }
+
+    test.each(['removed', 'gone', 'lowered'] as const)('who is %s: to an owner', async (how) => {
+      const [toOwner, toThemselves] = [await linkTo(owner()), await linkTo(maker)]
+      if (how === 'lowered') await change('admin', maker)
+      else await remove(how === 'removed' ? owner() : maker)
+      await expectEnded(toOwner, owner())
+      // Their own lives and ends with their membership.
+      expect(await toThemselves.status()).toBe(how === 'lowered' ? 200 : 401)
+    })
+
+    test('who is lowered by a directory: to another admin', async () => {
+      await change('admin', maker)
+      const colleague = await makeMember(system, ours.org, 'admin')
+      const linked = await linkTo(colleague)
+      await lowerByDirectory()
+      await expectEnded(linked, colleague)
+    })
+
+    test('not to an admin as long as they are one, nor to anybody below', async () => {
+      const admin = await makeMember(system, ours.org, 'admin')
+      const [toAdmin, toDeveloper] = [await linkTo(admin), await linkTo(ours.person)]
+      await change('admin', maker)
+      for (const linked of [toAdmin, toDeveloper]) await expectAlive(linked)
+      await change('viewer', maker)
+      await expectEnded(toAdmin, admin)
+      await remove()
+      await expectAlive(toDeveloper)
+    })
+
+    test('who was removed, once its member rises to admin', async () => {
+      const linked = await linkTo(ours.person)
+      await remove()
+      await expectAlive(linked)
+      await change('admin')
+      await expectEnded(linked, ours.person)
+    })
+
+    test('who was removed, once its member accepts to be admin', async () => {
+      const linked = await linkTo(ours.person)
+      await remove()
+      const { invitation_url } = await owner().call(inviteMember, {
+        org_id: ours.org.id,
+        email: `${unique('another')}@elsewhere.test`,
+        role: 'admin',
+      })
+      await ours.person.call(acceptInvitation, { token: invitation_url!.split('/').at(-1)! })
+      await expectEnded(linked, ours.person)
+    })
+
+    test('not one that somebody else made, nor in another organization', async () => {
+      const other = await company(system, await makeIssuer(system, host))
+      await makeMember(system, other.org, 'owner', maker)
+      const there = system.as({ token: maker.token, organization: other.org.id })
+      await there(linkIdentity, { subject: 'there', user_id: other.org.owner.userId })
+      const linked = await linkTo(owner(), await makeMember(system, ours.org, 'owner'))
+      await link(system, ours.providerId, 'from-before', owner())
+      await remove()
+      await expectAlive(linked)
+      tokenIn(await swap({ sub: 'from-before' }))
+      expect(await linksOf(system, other.providerId, other.org.owner)).toHaveLength(1)
+    })
+
+    test('for good: whoever comes back finds it gone', async () => {
+      const linked = await linkTo(owner())
+      await change('admin', maker)
+      await change('owner', maker)
+      await expectEnded(linked, owner())
+    })
+  })
 })
 
 describe('attack 18: one that nobody has proven, or no longer', () => {
@@ -204,4 +335,38 @@ test('a client whose document could not be read for a week is refused until it c
   expect((await come()).body.error).toBe('unauthorized_client')
   await readAgo(0)
   tokenIn(await come())
+})
+
+describe('an account that a provider made, with which nobody can sign in', () => {
+  test('owns nothing that the operator gives to its address, and stays: its person is invited', async () => {
+    const domain = `${unique('company')}.test`
+    const email = `new@${domain}`
+    await system.db.insert(organizationDomains).values({ domain, orgId: ours.org.id })
+    await setProvider(system, ours.providerId, { linking: 'domain' })
+    const token = tokenIn(await swap({ sub: unique('new'), email, email_verified: true }))
+    const [made] = await system.db.select().from(users).where(eq(users.email, email))
+    const operator = system.as({ token: OPERATOR_TOKEN })
+    const { id: org_id, owner: named } = await operator(createOrganizationAsOperator, {
+      name: unique('Second'),
+      admin_email: email,
+    })
+    expect(named).toMatchObject({ created: true, invitation_url: expect.any(String) })
+    expect(named!.id).not.toBe(made!.id)
+    // As an earlier build has named it: whoever is named next must not cost it its other organizations.
+    await system.db.insert(memberships).values({
+      orgId: org_id,
+      userId: made!.id,
+      role: 'owner',
+      joinedBy: 'operator',
+      joinedAt: system.clock.now(),
+    })
+    const { invitation_url } = await operator(addOwnerAsOperator, { org_id, email })
+    expect(await status(token)).toBe(200)
+    const walker = newWalker(system)
+    const page = await walker.open(invitation_url!)
+    await walker.submit(page, 'Create account and join', { name: 'Ada Lovelace', password: PASSWORD })
+    const { call } = await signedIn(system, email)
+    expect((await call(listOrganizations, {})).organizations).toMatchObject([{ id: org_id, role: 'owner' }])
+    expect(await status(token)).toBe(200)
+  })
 })

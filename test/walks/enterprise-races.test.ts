@@ -1,15 +1,24 @@
 /** Exchanges at once, and changes of the organization in the middle of one. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { and, eq } from '../../db/drizzle.ts'
-import { auditLog, organizationDomains, organizationIdentityProviders, users } from '../../db/schema.ts'
+import {
+  auditLog,
+  memberships,
+  organizationDomains,
+  organizationIdentityProviders,
+  users,
+} from '../../db/schema.ts'
 import {
   forbidIdentityProviderClient,
+  linkIdentity,
   setIdentityProviderRules,
   unlinkIdentity,
   updateIdentityProvider,
 } from '../../src/contracts/identity-provider.ts'
 import { removeMember } from '../../src/contracts/members.ts'
 import type { GuardedFetch } from '../../src/cores/dependencies.ts'
+import { endLinksAboveMakers } from '../../src/cores/organizations/index.ts'
+import { withTransaction } from '../../src/cores/transaction.ts'
 import { startListeningSystem, whoami, type ListeningSystem } from '../support/assistant.ts'
 import { openDocumentHost, type DocumentHost } from '../support/document-host.ts'
 import {
@@ -18,12 +27,13 @@ import {
   company,
   exchange,
   grantsBy,
+  linksOf,
   setProvider,
   tokenIn,
   usesOf,
   type Company,
 } from '../support/enterprise.ts'
-import { unique } from '../support/make.ts'
+import { makeMember, unique } from '../support/make.ts'
 import { makeIssuer } from '../support/issuer.ts'
 import { untilLocked } from '../support/statements.ts'
 
@@ -142,4 +152,21 @@ test('a change under way is waited for, and what it leaves applies', async () =>
     await untilLocked(system.db, 1)
   })
   expect((await answer!).body.error).toBe('invalid_grant')
+})
+
+test('somebody rises while whoever linked them is removed: neither misses the other, and the link ends', async () => {
+  const maker = await makeMember(system, ours.org, 'admin')
+  const [orgId, { userId }] = [ours.org.id, ours.person]
+  await maker.call(linkIdentity, { subject: unique('of-the-maker'), user_id: userId })
+  let removed: Promise<unknown> | undefined
+  await withTransaction(system.db, async (tx) => {
+    const isTheirs = and(eq(memberships.orgId, orgId), eq(memberships.userId, userId))
+    await tx.update(memberships).set({ role: 'admin' }).where(isTheirs)
+    const actor = { kind: 'anonymous' as const, userId: null, userName: 'svc', requestId: 'test' }
+    await endLinksAboveMakers(tx, () => system.clock.now(), actor, { orgId, userIds: [userId] })
+    removed = owner().call(removeMember, { org_id: orgId, user_id: maker.userId })
+    await untilLocked(system.db, 1)
+  })
+  await removed
+  expect((await linksOf(system, ours.providerId)).map(({ id }) => id)).toEqual([ours.linkId])
 })

@@ -47,7 +47,8 @@ import { SCIM_TYPE, SCIM_URN } from '../../src/contracts/scim-resources.ts'
 import { createApiToken, listApiTokens } from '../../src/contracts/tokens.ts'
 import { signInWithProvider } from '../../src/cores/identity/sign-in-with-provider.ts'
 import { issueSessionToken } from '../../src/cores/identity/issue-session-token.ts'
-import { makeMember, makeOrganization, makePerson, unique, type Org } from '../support/make.ts'
+import { sweepInvitations } from '../../src/cores/organizations/index.ts'
+import { makeMember, makeOrganization, makePerson, unique, type Org, type Person } from '../support/make.ts'
 import {
   directoryOf,
   entraUser,
@@ -582,6 +583,31 @@ describe('inactive', () => {
     await expect(third.call(acceptInvitation, { token })).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 
+  test('also whoever accepted an invitation to the address with an account of another one, however long ago', async () => {
+    const at = await makeScimOrg(system)
+    const [ada, grace] = [await provision(at), await provision(at)]
+    const [hers, gone] = [await makePerson(system), await makePerson(system)]
+    const org_id = at.org.id
+    const invite = (email: string) => at.org.owner.call(inviteMember, { org_id, email, role: 'admin' })
+    const accept = async ({ call }: Person, email: string) =>
+      call(acceptInvitation, { token: (await invite(email)).invitation_url!.split('/').at(-1)! })
+    await accept(hers, ada.email)
+    await accept(gone, grace.email)
+    await at.org.owner.call(removeMember, { org_id, user_id: gone.userId })
+    await invite(grace.email)
+    const later = new Date(system.clock.now().getTime() + 60 * 24 * 60 * 60 * 1000)
+    const sweptTo = async () => {
+      await sweepInvitations({ db: system.db, clock: () => later })
+      const kept = await system.db.select().from(invitations).where(eq(invitations.orgId, org_id))
+      return kept.map(({ email }) => email)
+    }
+    // Only what tells who is here: neither that of somebody who left, nor one that nobody accepted.
+    expect(await sweptTo()).toEqual([ada.email])
+    await at.directory('PATCH', `/Users/${ada.id}`, patch({ op: 'Replace', path: 'active', value: 'False' }))
+    expect((await membersOf(at.org)).map(({ user_id }) => user_id)).toEqual([at.org.owner.userId])
+    expect(await sweptTo()).toEqual([])
+  })
+
   test('also the open invitations of somebody who never signed in, and no others', async () => {
     const at = await makeScimOrg(system)
     const [ada, grace] = [await provision(at), await provision(at)]
@@ -734,6 +760,13 @@ describe('at the same moment', () => {
     const answers = await Promise.all(join.map((path) => at.directory('PATCH', path, added)))
     expect(answers.map(({ status }) => status)).toEqual([204, 204])
     expect(await roleIn(at.org, userId)).toBe('admin')
+  })
+
+  test('four first sign-ins of one person make one account', async () => {
+    const person = { email: `${unique('ada')}@people.test`, subject: unique('sub') }
+    const signedIn = await Promise.all(Array.from({ length: 4 }, () => signIn(person)))
+    expect(new Set(signedIn.map(({ userId }) => userId)).size).toBe(1)
+    expect(await system.db.select().from(users).where(eq(users.email, person.email))).toHaveLength(1)
   })
 
   test('the same person twice is one, and one is told of the other', async () => {

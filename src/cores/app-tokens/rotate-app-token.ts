@@ -13,7 +13,7 @@ import { liveTokensOf, presentAppToken, subjectOf } from './app-token-rows.ts'
 
 export const rotateAppToken: Verb<'rotateAppToken', WithDirectory> = write(
   { author: 'viewer', audit: 'app.token_rotated' },
-  async ({ tx, clock, member, orgId, directory, audit }, { alias, token_id, overlap_hours }) => {
+  async ({ tx, clock, member, orgId, userId, directory, audit }, { alias, token_id, overlap_hours }) => {
     const app = await requireAppWriter(directory, tx, member, alias)
     const keyEpoch = await readKeyEpoch(tx)
     const isToken = and(liveTokensOf(app, keyEpoch), eq(appTokens.id, token_id))
@@ -27,7 +27,11 @@ export const rotateAppToken: Verb<'rotateAppToken', WithDirectory> = write(
       startsWith: appTokenPrefix(token),
       keyEpoch,
     }
-    const [row] = await tx.update(appTokens).set(values).where(isToken).returning()
+    const [row] = await tx
+      .update(appTokens)
+      .set({ ...values, rotatedBy: userId, rotatedAt: now })
+      .where(isToken)
+      .returning()
     recordEnding(tx, 'app_token_rotated', [rotatedEnding(before, values)])
     await audit('app.token_rotated', subjectOf(app, row!))
     return { ...presentAppToken(row!, now), token }

@@ -4,9 +4,10 @@
  */
 import type { SQL } from 'drizzle-orm'
 import type { Transaction } from '../../../db/connect.ts'
-import { and, eq, gt, gte, inArray, isNotNull, isNull, ne, or } from '../../../db/drizzle.ts'
+import { and, eq, gt, gte, inArray, isNotNull, isNull, ne, or, sql } from '../../../db/drizzle.ts'
 import {
   apiTokens,
+  appTokens,
   identities,
   invitations,
   machineAgentCredentials,
@@ -15,6 +16,7 @@ import {
   scimBearers,
   sessions,
   users,
+  workloadBindings,
 } from '../../../db/schema.ts'
 import type { CredentialKind, EndedBy, EndingCause } from '../../contracts/credential-kinds.ts'
 import type { Role } from '../../contracts/roles.ts'
@@ -23,6 +25,8 @@ import type { Clock } from '../dependencies.ts'
 import { endGrants, type EndReason } from '../grants/index.ts'
 import { madeByMembers, revokeCredentials, type Credential } from '../machine-agents/index.ts'
 import { endSessions } from './end-sessions.ts'
+import { removeServiceAccounts } from './remove-service-accounts.ts'
+import { revokeAppTokens } from './revoke-app-tokens.ts'
 import { revokeScimBearers } from './revoke-scim-bearers.ts'
 import { revokeInvitations } from './revoke-invitations.ts'
 
@@ -37,6 +41,7 @@ export type People = {
   readonly withOperators: boolean
 }
 type PersonColumn =
+  | typeof users.id
   | typeof sessions.userId
   | typeof apiTokens.userId
   | typeof platformAccessGrants.userId
@@ -45,6 +50,7 @@ type PersonColumn =
   | typeof machineAgentCredentials.createdBy
   | typeof scimBearers.createdBy
   | typeof scimBearers.rotatedBy
+  | typeof workloadBindings.createdBy
 
 type Details = {
   membership_ended: Member
@@ -106,6 +112,7 @@ const FINDERS: Finders = {
   async made_since(tx, { people, after, exceptSessionId }, now) {
     const { orgId, has } = people
     const agents = tx.select({ id: machineAgents.id }).from(machineAgents)
+    const isBy = await byPeople(tx, people)
     const sessionsSince = and(
       has(sessions.userId),
       orgId === null ? undefined : eq(sessions.orgId, orgId),
@@ -149,6 +156,18 @@ const FINDERS: Finders = {
           and(has(scimBearers.rotatedBy), gte(scimBearers.rotatedAt, after)),
         ),
       ),
+      app_token: and(
+        orgId === null ? undefined : eq(appTokens.orgId, orgId),
+        or(
+          and(isBy(appTokens.createdBy), gte(appTokens.createdAt, after)),
+          and(isBy(appTokens.rotatedBy), gte(appTokens.rotatedAt, after)),
+        ),
+      ),
+      workload: and(
+        orgId === null ? undefined : eq(workloadBindings.orgId, orgId),
+        has(workloadBindings.createdBy),
+        gte(workloadBindings.createdAt, after),
+      ),
       invitation: and(
         orgId === null ? undefined : eq(invitations.orgId, orgId),
         or(has(invitations.invitedBy), people.withOperators ? isNull(invitations.invitedBy) : undefined),
@@ -166,6 +185,7 @@ type Ended = {
   readonly tokens: readonly (typeof apiTokens.$inferSelect)[]
   readonly grants: readonly (typeof platformAccessGrants.$inferSelect)[]
   readonly credentials: readonly Credential[]
+  /** Of organizations and their apps, not of a person: SCIM bearers, tokens of apps, service accounts. */
   readonly bearers: readonly { readonly orgId: string }[]
   readonly invitations: readonly { readonly orgId: string }[]
 }
@@ -196,11 +216,8 @@ export async function endByCause(
     where('api_token'),
     where('grant'),
   ]
-  const [credential, bearer, invitation] = [
-    where('machine_credential'),
-    where('scim_bearer'),
-    where('invitation'),
-  ]
+  const [credential, invitation] = [where('machine_credential'), where('invitation')]
+  const [bearer, appToken, workload] = [where('scim_bearer'), where('app_token'), where('workload')]
   // One after the other: a login that is being approved holds its session, and is there once that was waited for.
   const browserSessions = session ? await endSessions(tx, clock, session) : []
   const kept = 'exceptSessionId' in details ? details.exceptSessionId : undefined
@@ -213,7 +230,11 @@ export async function endByCause(
     tokens: token ? await revokeApiTokens(tx, clock, token) : [],
     grants: grant ? await endGrants(tx, clock, grant, GRANT_REASONS[cause] ?? 'access_ended') : [],
     credentials: credential ? await revokeCredentials(tx, clock, credential) : [],
-    bearers: bearer ? await revokeScimBearers(tx, clock, bearer) : [],
+    bearers: [
+      ...(bearer ? await revokeScimBearers(tx, clock, bearer) : []),
+      ...(appToken ? await revokeAppTokens(tx, clock, appToken) : []),
+      ...(workload ? await removeServiceAccounts(tx, workload) : []),
+    ],
     invitations: invitation ? await revokeInvitations(tx, clock, invitation) : [],
   }
 }
@@ -226,6 +247,16 @@ const sessionsOf = (userId: string, except: string | undefined) =>
 
 const agentsIn = (tx: Transaction, orgId: string) =>
   tx.select({ id: machineAgents.id }).from(machineAgents).where(eq(machineAgents.orgId, orgId))
+
+/** Of tables that may lie on another server than people do: no statement names both. */
+async function byPeople(
+  tx: Transaction,
+  { has }: People,
+): Promise<(column: typeof appTokens.createdBy | typeof appTokens.rotatedBy) => SQL> {
+  const ids = (await tx.select({ id: users.id }).from(users).where(has(users.id))).map(({ id }) => id)
+  return (column) =>
+    sql`${column} in (select value from json_array_elements_text(${JSON.stringify(ids)}::text::json))`
+}
 
 /** Also one that was never verified, as without a mail server. */
 async function addressesOf(tx: Transaction, userId: string): Promise<string[]> {

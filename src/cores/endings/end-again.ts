@@ -18,7 +18,13 @@ import {
 import { ENDED_KINDS, type EndedKind, type NarrowedKind } from '../../contracts/endings.ts'
 import { revokeApiTokens } from '../api-tokens/index.ts'
 import { narrowAppMemberAgain } from '../apps/index.ts'
-import { endSessions, revokeInvitations, revokeScimBearers } from '../credentials/index.ts'
+import {
+  endSessions,
+  removeServiceAccounts,
+  revokeAppTokens,
+  revokeInvitations,
+  revokeScimBearers,
+} from '../credentials/index.ts'
 import { narrowSourceAgain, setAccessAgain } from '../databases/index.ts'
 import type { Clock } from '../dependencies.ts'
 import {
@@ -66,14 +72,8 @@ const END_AGAIN: { readonly [Kind in EndedKind]: EndAgain } = {
     revokeCredentials(tx, clock, inArray(machineAgentCredentials.id, [...ids])),
   invitation: (tx, clock, { orgId, ids }) =>
     revokeInvitations(tx, clock, and(eq(invitations.orgId, orgId!), inArray(invitations.id, [...ids]))),
-  async app_token(tx, clock, { orgId, ids }) {
-    const revoked = await tx
-      .update(appTokens)
-      .set({ revokedAt: clock() })
-      .where(and(eq(appTokens.orgId, orgId!), inArray(appTokens.id, [...ids]), isNull(appTokens.revokedAt)))
-      .returning({ id: appTokens.id, orgId: appTokens.orgId })
-    recordEnding(tx, 'app_token', revoked)
-  },
+  app_token: (tx, clock, { orgId, ids }) =>
+    revokeAppTokens(tx, clock, and(eq(appTokens.orgId, orgId!), inArray(appTokens.id, [...ids]))),
   async support_session(tx, clock, { ids }) {
     const ended = await tx
       .update(supportSessions)
@@ -82,13 +82,7 @@ const END_AGAIN: { readonly [Kind in EndedKind]: EndAgain } = {
       .returning({ id: supportSessions.id, orgId: supportSessions.orgId })
     recordEnding(tx, 'support_session', ended)
   },
-  async service_account(tx, _clock, { ids }) {
-    const removed = await tx
-      .delete(workloadBindings)
-      .where(inArray(workloadBindings.id, [...ids]))
-      .returning({ id: workloadBindings.id, orgId: workloadBindings.orgId })
-    recordEnding(tx, 'service_account', removed)
-  },
+  service_account: (tx, _clock, { ids }) => removeServiceAccounts(tx, inArray(workloadBindings.id, [...ids])),
   membership: (tx, clock, { orgId, ids }) => endMemberships(tx, clock, { orgId: orgId!, ids }),
   async machine_agent(tx, clock, { ids }) {
     const living = await tx

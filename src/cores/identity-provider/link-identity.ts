@@ -10,7 +10,7 @@ import { lockProvider } from './provider-rows.ts'
 
 export const linkIdentity: Verb<'linkIdentity'> = write(
   { author: 'admin', audit: 'identity_link.created' },
-  async ({ tx, clock, member, orgId, audit }, { subject, user_id }) => {
+  async ({ tx, clock, member, orgId, userId, audit }, { subject, user_id }) => {
     const provider = await lockProvider(tx, orgId)
     const target = await findMember(tx, orgId, user_id, 'share')
     refuseHigherRole(member, target.role)
@@ -23,6 +23,7 @@ export const linkIdentity: Verb<'linkIdentity'> = write(
         subject,
         userId: user_id,
         linkedBy: 'admin',
+        createdBy: userId,
         createdAt: now,
       })
       .onConflictDoNothing()

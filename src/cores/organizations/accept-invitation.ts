@@ -18,7 +18,7 @@ import { proveEmail } from '../email-addresses/index.ts'
 import type { Keys, Storage } from '../dependencies.ts'
 import { recordWidening } from '../right-versions.ts'
 import { write, type Verb } from '../verb.ts'
-import { endUnprovenLinks } from './end-links.ts'
+import { endLinksAboveMakers, endUnprovenLinks } from './end-links.ts'
 import { wasRemoved } from './join-by-domain.ts'
 import { recordJoinedAnother } from './record-joined-another.ts'
 import { invitationHash } from './send-invitation.ts'
@@ -64,6 +64,7 @@ export async function acceptInvitationAs(
   const elsewhere = await currentMembership(tx, actor.userId)
   const { role, isNew } = await join(tx, deps, invitation, actor.userId)
   if (role === 'owner') await endUnprovenLinks(tx, deps.clock, actor, { orgId: org.id, userId: actor.userId })
+  else await endLinksAboveMakers(tx, deps.clock, actor, { orgId: org.id, userIds: [actor.userId] })
   await forgetRemoval(tx, invitation, actor.userId)
   // Only the link we mailed shows that whoever opens it reads that mailbox.
   if (invitation.sentByMail) await proveEmail(tx, deps.clock, actor.userId, invitation.email)

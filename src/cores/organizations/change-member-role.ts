@@ -7,7 +7,7 @@ import { requireMember } from '../principal.ts'
 import { recordNarrowing, recordWidening } from '../right-versions.ts'
 import { write, type Verb } from '../verb.ts'
 import { endAccess } from './end-access.ts'
-import { endUnprovenLinks } from './end-links.ts'
+import { endLinksAboveMakers, endUnprovenLinks } from './end-links.ts'
 import { presentMember } from './present-member.ts'
 import {
   membership,
@@ -30,9 +30,11 @@ export const changeMemberRole: Verb<'changeMemberRole'> = write(
     if (target.role === role) return presentMember(target)
     await tx.update(memberships).set({ role }).where(membership(orgId, user_id))
     const right = { id: target.membershipId, orgId }
-    if (atLeast(role, target.role)) await recordWidening(tx, 'role', right)
-    else {
-      await endAccess(tx, clock, { orgId, userId: user_id }, role)
+    if (atLeast(role, target.role)) {
+      await recordWidening(tx, 'role', right)
+      await endLinksAboveMakers(tx, clock, member, { orgId, userIds: [user_id] })
+    } else {
+      await endAccess(tx, clock, { orgId, userId: user_id }, role, member)
       await recordNarrowing(tx, 'role', { ...right, to: { role } })
     }
     if (role === 'owner') {

@@ -1,10 +1,18 @@
 /** Ends links of a member to subjects of the identity provider, in the transaction that changes the membership. */
+import type { SQL } from 'drizzle-orm'
 import type { Transaction } from '../../../db/connect.ts'
-import { and, eq, inArray, isNotNull, ne } from '../../../db/drizzle.ts'
-import { identityLinks, organizationIdentityProviders, platformAccessGrants } from '../../../db/schema.ts'
-import { recordAudit, type AuditActor } from '../record-audit.ts'
+import { alias, and, asc, eq, inArray, isNotNull, ne, or, sql } from '../../../db/drizzle.ts'
+import {
+  identityLinks,
+  memberships,
+  organizationIdentityProviders,
+  platformAccessGrants,
+  users,
+} from '../../../db/schema.ts'
+import { atLeast } from '../../contracts/roles.ts'
+import { recordAudit, recordAudits, type AuditActor } from '../record-audit.ts'
 import type { Clock } from '../dependencies.ts'
-import { endGrants } from '../grants/index.ts'
+import { andEnded, endGrants } from '../grants/index.ts'
 
 type Member = { readonly orgId: string; readonly userId: string }
 
@@ -38,9 +46,7 @@ export async function endUnprovenLinks(
     .where(and(linksOf(tx, member), ne(identityLinks.linkedBy, 'proof')))
     .returning({ subject: identityLinks.subject })
   if (ended.length === 0) return
-  const grants = platformAccessGrants
-  const theirs = and(eq(grants.orgId, orgId), eq(grants.userId, userId), isNotNull(grants.identityProviderId))
-  await endGrants(tx, clock, theirs, 'unlinked')
+  await endGrantsByProvider(tx, clock, orgId, [userId])
   for (const { subject } of ended) {
     await recordAudit(tx, clock, actor, {
       orgId,
@@ -48,4 +54,69 @@ export async function endUnprovenLinks(
       subject: `${subject}: its member is an owner now`,
     })
   }
+}
+
+/**
+ * After a change of roles: links that one of these people made by hand, or that lead to one of them, where their maker may not
+ * make them any more. Somebody who links a subject of their own to another person can come in as that person, and must gain
+ * nothing by it. Only those to admins and owners end: whoever leaves may have linked everybody else for the whole organization.
+ */
+export async function endLinksAboveMakers(
+  tx: Transaction,
+  clock: Clock,
+  actor: AuditActor,
+  { orgId, userIds }: { readonly orgId: string; readonly userIds: readonly string[] },
+): Promise<void> {
+  const given = sql`(select value from json_array_elements_text(${JSON.stringify(userIds)}::text::json))`
+  const { createdBy, userId } = identityLinks
+  const isOfThem = and(
+    inArray(identityLinks.providerId, providersOf(tx, orgId)),
+    ne(createdBy, userId),
+    or(sql`${createdBy} in ${given}`, sql`${userId} in ${given}`),
+  )
+  // Locked before roles are read: of two changes at once, of the maker and of the member, the second sees the first.
+  const [known] = await tx
+    .select({ id: identityLinks.id })
+    .from(identityLinks)
+    .where(isOfThem)
+    .orderBy(asc(identityLinks.id))
+    .for('update')
+  if (!known) return
+  const above = await linksAboveMakers(tx, orgId, isOfThem)
+  if (above.length === 0) return
+  const ids = above.map(({ id }) => id)
+  await tx.delete(identityLinks).where(inArray(identityLinks.id, ids))
+  const grants = await endGrantsByProvider(tx, clock, orgId, [...new Set(above.map((link) => link.userId))])
+  const countOf = (userId: string) => grants.filter((grant) => grant.userId === userId).length
+  const subjects = above.map((link) =>
+    andEnded(`${link.subject}: ${link.email}; whoever linked it may not any more`, countOf(link.userId)),
+  )
+  await recordAudits(tx, clock, actor, { orgId, action: 'identity_link.removed' }, subjects)
+}
+
+async function linksAboveMakers(tx: Transaction, orgId: string, which: SQL | undefined) {
+  const makers = alias(memberships, 'makers')
+  const rows = await tx
+    .select({
+      id: identityLinks.id,
+      subject: identityLinks.subject,
+      userId: users.id,
+      email: users.email,
+      role: memberships.role,
+      makerRole: makers.role,
+    })
+    .from(identityLinks)
+    .innerJoin(users, eq(users.id, identityLinks.userId))
+    .innerJoin(memberships, and(eq(memberships.orgId, orgId), eq(memberships.userId, users.id)))
+    .leftJoin(makers, and(eq(makers.orgId, orgId), eq(makers.userId, identityLinks.createdBy)))
+    .where(which)
+  return rows.filter(
+    ({ role, makerRole }) => atLeast(role, 'admin') && !(makerRole !== null && atLeast(makerRole, role)),
+  )
+}
+
+const endGrantsByProvider = (tx: Transaction, clock: Clock, orgId: string, userIds: readonly string[]) => {
+  const { orgId: organization, userId, identityProviderId } = platformAccessGrants
+  const theirs = and(eq(organization, orgId), inArray(userId, [...userIds]), isNotNull(identityProviderId))
+  return endGrants(tx, clock, theirs, 'unlinked')
 }

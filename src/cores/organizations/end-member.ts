@@ -24,7 +24,7 @@ export async function endMember(
     refuseHigherRole(author, target.role)
   }
   if (target.role === 'owner') await requireAnotherOwner(tx, orgId, userId)
-  await endAccess(tx, clock, { orgId, userId }, null)
+  await endAccess(tx, clock, { orgId, userId }, null, author)
   await recordEvent(tx, clock, {
     orgId,
     type: 'org.member.removed',

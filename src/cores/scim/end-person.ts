@@ -21,7 +21,7 @@ export async function endPerson(context: ScimContext, person: PersonRow): Promis
   await revokeInvitations(tx, clock, and(eq(invitations.orgId, orgId), inArray(invitations.email, addresses)))
   const accounts = await accountsOf(tx, person, addresses)
   for (const { userId, email } of accounts) {
-    await endAccess(tx, clock, { orgId, userId }, null)
+    await endAccess(tx, clock, { orgId, userId }, null, bearer)
     await recordEvent(tx, clock, {
       orgId,
       type: 'org.member.removed',

@@ -5,6 +5,7 @@ import { atLeast, type Role } from '../../contracts/roles.ts'
 import { SCIM_ROLES, type ScimRole } from '../../contracts/scim.ts'
 import { endByCause } from '../credentials/index.ts'
 import type { Clock } from '../dependencies.ts'
+import { endLinksAboveMakers } from '../organizations/index.ts'
 import { recordAudits, type AuditActor } from '../record-audit.ts'
 import { recordNarrowing, recordWidening } from '../right-versions.ts'
 
@@ -81,6 +82,7 @@ async function setRoles(
     'role',
     lowered.map(({ membershipId, to }) => ({ id: membershipId, orgId, to: { role: to } })),
   )
+  await endLinksAboveMakers(tx, clock, actor, { orgId, userIds: changed.map(({ userId }) => userId) })
   const subjects = changed.map(({ email, role, to }) => `${email}: ${role} → ${to}, by SCIM`)
   await recordAudits(tx, clock, actor, { orgId, action: 'member.role_changed' }, subjects)
 }

@@ -36,6 +36,10 @@ async function showEndAccess(c: PageContext, refused?: Refused) {
           <li><strong>Sessions</strong> end, except this one. People sign in again.</li>
           <li><strong>API tokens</strong> are revoked, with all tokens that were created with them.</li>
           <li><strong>Agents</strong> are disconnected, and credentials of machine agents revoked.</li>
+          <li>
+            <strong>Tokens of apps</strong> and of <strong>SCIM</strong> that were created or rotated since then are revoked,
+            and service accounts that were bound removed: those programs stop.
+          </li>
           <li><strong>Invitations</strong> that are still open are revoked.</li>
         </ul>
         ${selectField({
@@ -82,8 +86,8 @@ function countsOf({ sessions, tokens, grants, credentials, invitations }: Ended)
     count(sessions, 'session'),
     count(tokens, 'API token'),
     count(grants, 'agent'),
-    // Most people have no machine agents.
-    ...(credentials > 0 ? [`${count(credentials, 'credential')} of machine agents`] : []),
+    // Most people have none.
+    ...(credentials > 0 ? [`${count(credentials, 'credential')} of machine agents, apps and SCIM`] : []),
     count(invitations, 'invitation'),
   ].join(', ')
 }
