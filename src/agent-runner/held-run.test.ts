@@ -2,7 +2,9 @@ import { describe, expect, test } from 'vitest'
 import type { CallAgent } from '../client/agent-client.ts'
 import type { ClaimedRun } from '../contracts/agent-calls.ts'
 import { ServiceError } from '../contracts/errors.ts'
+import { MaintenanceModelsSetting } from '../contracts/model-settings.ts'
 import { startAgentRunner, type AgentRunnerDeps } from './agent-runner.ts'
+import { doRun } from './do-run.ts'
 import { holdRun, RunOver, type HeldRun } from './held-run.ts'
 
 const RUN: ClaimedRun = {
@@ -171,6 +173,20 @@ test('a run that is claimed while the agent runner stops is given back', async (
   claimed.resolve({ run: RUN })
   await stopped
   expect(endings).toEqual([{ ending: { kind: 'failed', reason: 'RUNNER_STOPPED' } }])
+})
+
+test('a run that was given back may use what its earlier attempt has left of its tokens, and no more', async () => {
+  const called: [string, unknown][] = []
+  const call = (async (name: string, input: unknown) => {
+    called.push([name, input])
+    return { reservation_id: null, is_left_alone: false, terminal_code: 'budget_exhausted' }
+  }) as unknown as CallAgent
+  const models = MaintenanceModelsSetting.parse(
+    JSON.stringify({ large: { wire: 'openai-chat', url: 'http://127.0.0.1:1', max_run_tokens: 150_000 } }),
+  )
+  const deps = { call, log: { warn() {} }, models } as unknown as AgentRunnerDeps
+  await doRun(deps, { ...RUN, model: 'large', tokens: 149_999 }, new AbortController().signal)
+  expect(called).toEqual([['endRun', { ending: { kind: 'budget_exhausted', reason: 'RUN_CEILING' } }]])
 })
 
 test('an agent runner leaves one of its places to others, however much one organization waits for', async () => {

@@ -578,6 +578,9 @@ describe('the browser of this machine', () => {
     const asked = await decideOn(walker, page, 'sign_in')
     expect(asked.location!.searchParams.get('prompt')).toBe('login')
     expect((await walker.open(url)).status).toBe(200)
+    // Nor is another machine, by a link to its login: whoever approves that types the code which it shows.
+    const { deviceCode } = await startDevice(system)
+    expect((await walker.open(new URL(deviceCode, url))).words).toContain('This request is not valid')
   })
 
   test('what a client says of itself is only text', async () => {

@@ -673,6 +673,11 @@ describe('a documents source', () => {
         )
       }
     }
+    // Nor by a sync that names the rule alone, and keeps everything else.
+    const ruleAlone = listOf({ 'secret/access.yaml': widened['secret/access.yaml'] })
+    await expect(by(developer)(syncDocuments, { name, files: ruleAlone, keep: true })).rejects.toEqual(
+      refused('FORBIDDEN'),
+    )
     // Nor does a name that is almost that of a rule, or a folder that is almost that of a hidden one.
     for (const path of ['secret/access.yml', 'new/Access.yaml']) {
       const attempt = { ...files, [path]: rule }

@@ -507,6 +507,8 @@ describe('a model that makes the worst call at every step', () => {
         expect.objectContaining({ kind: 'refused', code }),
       ])
     }
+    // What a file of secrets holds is not found either.
+    expect(await call('grep', { pattern: 'not-for-anybody' })).toMatchObject({ result: { matches: [] } })
     for (const one of [app, ...others]) await nothingWritten(one)
     // Refusals quote nothing of what was sent.
     const { problems } = (await call('read_file', { path: { canary: 1 } })) as { problems: string[] }

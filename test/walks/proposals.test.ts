@@ -44,7 +44,7 @@ import {
   retryProposal,
 } from '../../src/contracts/proposals.ts'
 import { listRevisions, pushRevision } from '../../src/contracts/revisions.ts'
-import { startSupportSession } from '../../src/contracts/support.ts'
+import { elevateSupportSession, startSupportSession } from '../../src/contracts/support.ts'
 import { priorFindings } from '../../src/cores/agent-tools/prior-findings.ts'
 import { Fenced, sweepMaintenance, type RunKey } from '../../src/cores/maintenance/index.ts'
 import { shipOutbox } from '../../src/cores/outbox.ts'
@@ -713,7 +713,7 @@ describe('who decides', () => {
 
   test('no support session', async () => {
     const { id } = await make()
-    await system.as({ token: OPERATOR_TOKEN })(startSupportSession, {
+    const { id: support_session_id } = await system.as({ token: OPERATOR_TOKEN })(startSupportSession, {
       org: org!.id,
       staff_email: other!.owner.email,
       reason: 'Ticket 4711: a proposal',
@@ -723,6 +723,10 @@ describe('who decides', () => {
     for (const operation of [approveProposal, denyProposal, retryProposal]) {
       expect(await refusal(staff(operation, await asked(id)))).toEqual(['FORBIDDEN'])
     }
+    // Titles may quote source and logs, which it does not read at its highest level either.
+    await staff(elevateSupportSession, { support_session_id, reason: 'To look at the queue' })
+    const queue = await staff(listProposalQueue, { org_id: org!.id, limit: 200 })
+    expect(queue.proposals.find((one) => one.id === id)).toMatchObject({ state: 'ready', title: null })
   })
 
   test('with the diff that they looked at, and once', async () => {

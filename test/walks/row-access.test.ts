@@ -282,10 +282,16 @@ describe('the access column', () => {
     ).rejects.toMatchObject({ code: 'FILTER_NOT_ALLOWED' })
   })
 
-  test('is told with the connection string, which reads past it', async () => {
+  test('is told with the connection string, which reads past it, and whoever read that is recorded', async () => {
     expect(await byDeveloper(showConnectionString, { name: 'papers' })).toMatchObject({
       access_column: 'seen_by',
     })
+    const { audit } = await org.owner.call(listAudit, {
+      org_id: org.id,
+      action: 'database.connection_shown',
+      user_id: developer!.userId,
+    })
+    expect(audit.map(({ subject }) => subject)).toEqual(['db_papers'])
     await insertSource(system, org, { name: 'plain' })
     const { data_sources } = await byDeveloper(listDataSources, {})
     expect(data_sources.map(({ name, access_column }) => [name, access_column])).toEqual(

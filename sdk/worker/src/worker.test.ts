@@ -192,9 +192,13 @@ test('a claim whose answer was lost is repeated with the same id, and the next o
   expect(new Set(ids.slice(2, 5)).size).toBe(3)
 })
 
-test('a report is repeated until it arrives, and given up where the server knows better', async () => {
+test('a report is repeated until it arrives, also while the token is renewed, and given up where the server knows better', async () => {
+  const passing = [401, 503]
   const server = await serve(
-    oneRun(({ path }, nth) => (path.endsWith('/finish') && nth <= 2 ? refused(503) : undefined)),
+    oneRun(({ path }, nth) => {
+      const status = path.endsWith('/finish') ? passing[nth - 1] : undefined
+      return status === undefined ? undefined : refused(status)
+    }),
   )
   work(server.apiUrl, silent)
   await expect.poll(() => server.to(`${APP}/prn_1/finish`).length, WAIT).toBe(3)

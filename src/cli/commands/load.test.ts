@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { svcWith } from '../../../test/support/fake-api.ts'
 import { fakeEnvironment } from '../../../test/support/fake-environment.ts'
 import type { CommandContext } from '../command-context.ts'
-import { loadFile } from './load.ts'
+import { loadFile, reload } from './load.ts'
 
 let folder: string
 beforeAll(() => (folder = mkdtempSync(join(tmpdir(), 'svc-load-'))))
@@ -27,13 +27,15 @@ const LOAD = {
 }
 
 /** A server that takes what it gets. */
-function load(
+function serve(
   onPart: () => void = () => {},
   source?: { enabled: boolean; exposed: boolean },
-  more: Record<string, boolean> = {},
+  more: Record<string, () => object> = {},
 ) {
   const called: string[] = []
   const told: string[] = []
+  /** What each operation was last called with. */
+  const sent: Record<string, object> = {}
   const answers: Record<string, () => object> = {
     createLoad: () => LOAD,
     uploadLoadPart: () => {
@@ -51,17 +53,28 @@ function load(
     setDataSourceState: () => ({}),
     setDataSourceExposure: () => ({}),
     cancelLoad: () => ({}),
+    ...more,
   }
   const ctx = {
     environment: fakeEnvironment({ cwd: folder }),
     settings: { interactive: false, color: false },
     info: (line: string) => void told.push(line),
     print: () => {},
-    callOperation: async (name: string) => {
+    callOperation: async (name: string, input: object) => {
       called.push(name)
+      sent[name] = input
       return answers[name]!()
     },
   } as unknown as CommandContext
+  return { ctx, called, sent, told }
+}
+
+function load(
+  onPart?: () => void,
+  source?: { enabled: boolean; exposed: boolean },
+  more: Record<string, boolean> = {},
+) {
+  const { ctx, called, told } = serve(onPart, source)
   const options = { embed: ['name'], ...more }
   return {
     done: loadFile(ctx, { args: { name: 'shop', file: 'gear.csv' }, rest: [], options }),
@@ -112,6 +125,17 @@ test('--expose asks before anything is sent', async () => {
     'Confirmation required. This lets everybody who may ask data sources ask',
   )
   expect(called).toEqual([])
+})
+
+test('a reload repeats what the last load was told, and changes nothing where that is asked for', async () => {
+  const choices = { embed_columns: ['name'], id_column: 'name', upsert: false, delete_missing: false }
+  const last = { ...LOAD, state: 'succeeded', dry_run: false, append: false, choices }
+  const { ctx, sent } = serve(undefined, undefined, {
+    listLoads: () => ({ loads: [last] }),
+    startLoad: () => ({ ...last, dry_run: true, changes: { added: 0, changed: 1, gone: 0 } }),
+  })
+  await reload(ctx, { args: { name: 'shop', file: 'gear.csv' }, rest: [], options: { 'dry-run': true } })
+  expect(sent['startLoad']).toMatchObject({ ...choices, table: 'gear', replace: true, dry_run: true })
 })
 
 /** Threat: whoever wrote the file puts what they like into the clipboard of whoever loads it. */

@@ -255,7 +255,7 @@ async function insertPerson(name: string): Promise<Person> {
 
 describe('tokens', () => {
   test('whoever changes nothing gets the least; the value stands in the answer and nowhere else', async () => {
-    const { viewer, owner, people, as } = await scene()
+    const { viewer, owner, people, as, call } = await scene()
     const form = (await viewer.open(`${TOKENS}/new`)).form('Create token')
     expect(form.values()).toEqual({
       name: '',
@@ -292,6 +292,7 @@ describe('tokens', () => {
       (await owner.open(`${TOKENS}/new?audience=nonsense`)).form('Create token').value('audiences'),
     ).toBe('api')
     await owners.with({ name: 'All', access: 'role', ends: '', audiences: ['api', 'platform'] }).submit()
+    expect((await call(listApiTokens, {})).tokens).toMatchObject([{ name: 'All', expires_at: null }])
     await owners.with({ name: 'Some', scopes: ['data:read', 'notifications:read'] }).submit()
     const all = (await owner.open(`${TOKENS}?all=true`)).rows.map(([name]) => name)
     expect(all.join()).toMatch(/Some.*All.*Laptop/)
