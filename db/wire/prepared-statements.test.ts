@@ -11,3 +11,13 @@ test('long names stay apart, within what Postgres keeps of a name', () => {
   for (const name of names) expect(Buffer.byteLength(name)).toBeLessThanOrEqual(63)
   expect([nameOf('short'), nameOf('')]).toEqual(['g1_short', ''])
 })
+
+test.each([
+  message('E', cString(''), Buffer.alloc(4)),
+  message('B', cString(''), cString(''), Buffer.alloc(6)),
+])('a queued message keeps nothing of what arrived with it', (bytes) => {
+  const arrived = Buffer.concat([bytes, Buffer.alloc(64 * 1024)])
+  const queued = prefixStatementName(arrived.subarray(0, bytes.length), 'g1_')
+  expect(queued.bytes).toEqual(bytes)
+  expect(queued.bytes.buffer).not.toBe(arrived.buffer)
+})

@@ -28,9 +28,12 @@ export type StatementMessage = {
 
 /**
  * Unnamed statements stay unnamed, and portals keep their names: no portal outlives the transaction, during which its
- * client has the engine to itself, and clients mix those names with cursors they declared in SQL.
+ * client has the engine to itself, and clients mix those names with cursors they declared in SQL. The message is a copy: as
+ * a part of what arrived with it, a short one would keep all of that.
  */
-export function prefixStatementName(bytes: Buffer, prefix: string): StatementMessage {
+export function prefixStatementName(received: Buffer, prefix: string): StatementMessage {
+  const bytes = Buffer.allocUnsafeSlow(received.length)
+  received.copy(bytes)
   const body = bytes.subarray(5)
   const rename = (start: number, does: 'parse' | 'use' | 'close'): StatementMessage => {
     const end = endOfString(body, start)
@@ -84,8 +87,7 @@ export function keepStatements(client: Client) {
       client.parsed.add(statement)
       if (keptBytes + bytes.length > KEPT_BYTES) return
       keptBytes += bytes.length
-      // A copy: the message is a view of a larger buffer.
-      client.statements.set(statement, Buffer.from(bytes))
+      client.statements.set(statement, bytes)
     },
     /** What these messages use and the engine does not have, with the Parse that made it. */
     missing(messages: readonly StatementMessage[]): (readonly [name: string, parse: Buffer])[] {

@@ -18,6 +18,7 @@ import {
   type SessionInput,
   type SessionState,
   type SessionWork,
+  QUEUED_BYTES,
 } from './session-state.ts'
 
 const MIB = 1024 * 1024
@@ -169,20 +170,26 @@ const SIMPLE_QUERY: Row[] = [
 ]
 
 const EXTENDED_QUERY: Row[] = [
-  ['a Parse', READY, received(PARSE), extended(PARSE.length), [{ queue: PARSE }]],
-  ['a Bind after it', extended(10), received(BIND), extended(10 + BIND.length), [{ queue: BIND }]],
+  ['a Parse', READY, received(PARSE), extended(PARSE.length + QUEUED_BYTES), [{ queue: PARSE }]],
+  [
+    'a Bind after it',
+    extended(10),
+    received(BIND),
+    extended(10 + BIND.length + QUEUED_BYTES),
+    [{ queue: BIND }],
+  ],
   [
     'an Execute in a transaction',
     IN_TRANSACTION,
     received(execute),
-    extended(execute.length, IN_TRANSACTION),
+    extended(execute.length + QUEUED_BYTES, IN_TRANSACTION),
     [{ queue: execute }],
   ],
   [
     'a Parse of SQL that drops statements',
     READY,
     received(parse('', 'deallocate a')),
-    { ...extended(parse('', 'deallocate a').length), altersStatements: true },
+    { ...extended(parse('', 'deallocate a').length + QUEUED_BYTES), altersStatements: true },
     [{ queue: parse('', 'deallocate a') }],
   ],
   [

@@ -60,6 +60,8 @@ type Step = readonly [SessionState, readonly SessionEffect[]]
 
 /** A longer queue is handed to the engine in parts. */
 const QUEUE_MAX_BYTES = 1024 * 1024
+/** What a queued message takes besides its own bytes, which may be five. */
+export const QUEUED_BYTES = 256
 const COPY_MAX_BYTES = 256 * 1024 * 1024
 /** SQL that makes or drops prepared statements by itself. Found in a string or a comment, it costs a little time. */
 const ALTERS_STATEMENTS = /\b(?:prepare|deallocate|discard)\b/i
@@ -138,7 +140,8 @@ function onParse(state: SessionState, message: Buffer): Step {
 }
 
 function queue(state: SessionState, message: Buffer): Step {
-  const phase = { name: 'extended query', queuedBytes: queuedBytes(state) + message.length } as const
+  const bytes = queuedBytes(state) + message.length + QUEUED_BYTES
+  const phase = { name: 'extended query', queuedBytes: bytes } as const
   const queued = { ...state, phase }
   if (phase.queuedBytes <= QUEUE_MAX_BYTES) return [queued, [{ queue: message }]]
   const [next, effects] = begin(queued, { queue: 'part' })
