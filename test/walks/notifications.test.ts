@@ -1,6 +1,6 @@
 /** From an event to a message: matched, in order, in digests, retried, stopped, and never twice. */
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
-import { and, eq, inArray } from '../../db/drizzle.ts'
+import { and, eq, inArray, sql } from '../../db/drizzle.ts'
 import {
   appMembers,
   chatLinks,
@@ -19,7 +19,11 @@ import {
   shipAndFanOut,
   sweepDeliveries,
 } from '../../src/cores/notifications/index.ts'
+import type { DriverDeps } from '../../src/cores/notifications/channels/channel-driver.ts'
+import type { AttemptResult } from '../../src/cores/notifications/delivery/attempts.ts'
 import { claimMessages } from '../../src/cores/notifications/delivery/claim-messages.ts'
+import { handleFailedAttempts } from '../../src/cores/notifications/delivery/handle-failed-attempts.ts'
+import type { PreparedMessage } from '../../src/cores/notifications/delivery/prepare-messages.ts'
 import { windowsAfter } from '../../src/cores/notifications/fan-out/digest-windows.ts'
 import { recordEvent, recordTestEvent } from '../../src/cores/outbox.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
@@ -457,6 +461,23 @@ describe('endpoints', () => {
       expect(mails).toHaveLength(1)
     },
   )
+
+  test('one that has failed since yesterday is not dead for a process whose clock is a year ahead', async () => {
+    const failsFor = async (days: number) => {
+      const { integrationId } = await subscribed('deploy.*')
+      await harness.db
+        .update(integrations)
+        .set({ failingSince: sql`statement_timestamp() - make_interval(days => ${days}::int)` })
+        .where(eq(integrations.id, integrationId))
+      const message = { orgId: org.id, integrationId } as PreparedMessage
+      const result = { reason: 'not_reached' } as AttemptResult
+      const ahead = () => new Date(Date.parse('2030-01-01T00:00:00Z'))
+      const deps = { db: harness.db, clock: ahead } as unknown as DriverDeps
+      await handleFailedAttempts(deps, [{ message, result }])
+      return stateOf(integrationId)
+    }
+    expect([await failsFor(1), await failsFor(6)]).toEqual(['active', 'dead'])
+  })
 
   test('a chat channel that the service forgot is lost, and its subscriptions are off for that reason alone', async () => {
     const { integrationId } = await harness.integration(org, 'chat')

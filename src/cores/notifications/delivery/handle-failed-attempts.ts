@@ -5,6 +5,7 @@ import { chatLinks, emailSuppressions, integrations, subscriptions } from '../..
 import type { DeliveryReason } from '../../../contracts/deliveries.ts'
 import { ENDPOINT_DEAD_DAYS } from '../../../contracts/limits.ts'
 import { withTransaction } from '../../transaction.ts'
+import { notAhead } from '../../work/index.ts'
 import type { DriverDeps } from '../channels/channel-driver.ts'
 import { UNVERIFIED } from '../integrations/address-verification.ts'
 import { integrationKey } from '../integrations/integration-rows.ts'
@@ -47,14 +48,13 @@ async function findDead(
   { db, clock }: DriverDeps,
   failing: readonly IntegrationKey[],
 ): Promise<readonly Omit<Stop, 'state'>[]> {
-  const longAgo = new Date(clock().getTime() - ENDPOINT_DEAD_DAYS * 24 * 60 * 60 * 1000)
   return db.execute<Omit<Stop, 'state'>>(sql`
     select f."orgId", f."integrationId", dead.sealed
     from json_to_recordset(${JSON.stringify(failing)}::text::json) as f("orgId" text, "integrationId" text)
     cross join lateral (
       select sealed from integrations
       where org_id = f."orgId" and id = f."integrationId" and state = 'active'
-        and failing_since <= ${longAgo.toISOString()}::timestamptz
+        and failing_since <= ${notAhead(clock())} - make_interval(hours => ${24 * ENDPOINT_DEAD_DAYS}::int)
       limit 1
     ) dead`)
 }
