@@ -9,6 +9,7 @@ import {
   provisionedPeople,
   users,
 } from '../../db/schema.ts'
+import { endAccessSince } from '../../src/contracts/access.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import {
   linkIdentity,
@@ -284,6 +285,30 @@ describe('a link ends', () => {
       await expectAlive(linked)
       tokenIn(await swap({ sub: 'from-before' }))
       expect(await linksOf(system, other.providerId, other.org.owner)).toHaveLength(1)
+    })
+
+    test('with all that was made since somebody else was in, for whomever; older ones, of others and elsewhere stay', async () => {
+      const other = await company(system, await makeIssuer(system, host))
+      await makeMember(system, other.org, 'owner', maker)
+      const [before, ofAnother] = [await linkTo(ours.person), await linkTo(ours.person, owner())]
+      system.clock.advance(60)
+      const since = system.clock.now().toISOString()
+      const there = system.as({ token: maker.token, organization: other.org.id })
+      await there(linkIdentity, { subject: 'there', user_id: other.org.owner.userId })
+      const [toOwner, toThemselves] = [await linkTo(owner()), await linkTo(maker)]
+      const { grants } = await owner().call(endAccessSince, { since, user_id: maker.userId })
+      expect(grants).toBe(2)
+      for (const ended of [toOwner, toThemselves]) {
+        expect(await ended.status()).toBe(401)
+        expect((await ended.again()).body.error).toBe('invalid_grant')
+      }
+      for (const linked of [before, ofAnother]) await expectAlive(linked)
+      expect(await linksOf(system, other.providerId, other.org.owner)).toHaveLength(1)
+      const removed = { org_id: ours.org.id, action: 'identity_link.removed' } as const
+      const { audit } = await owner().call(listAudit, removed)
+      expect(audit.map((row) => row.subject?.split(':')[0]).toSorted()).toEqual(
+        [toOwner.subject, toThemselves.subject].toSorted(),
+      )
     })
 
     test('for good: whoever comes back finds it gone', async () => {

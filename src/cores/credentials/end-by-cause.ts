@@ -9,6 +9,7 @@ import {
   apiTokens,
   appTokens,
   identities,
+  identityLinks,
   invitations,
   machineAgentCredentials,
   machineAgents,
@@ -51,6 +52,7 @@ type PersonColumn =
   | typeof scimBearers.createdBy
   | typeof scimBearers.rotatedBy
   | typeof workloadBindings.createdBy
+  | typeof identityLinks.createdBy
 
 type Details = {
   membership_ended: Member

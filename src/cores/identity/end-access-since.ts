@@ -8,6 +8,7 @@ import { atLeast, ROLES } from '../../contracts/roles.ts'
 import { endByCause, type Cause, type People } from '../credentials/index.ts'
 import type { Clock } from '../dependencies.ts'
 import { lockAuthor } from '../lock-author.ts'
+import { endLinksMadeSince } from '../organizations/index.ts'
 import { requireMember, requireUserId } from '../principal.ts'
 import { write, type Verb } from '../verb.ts'
 import { recordEndedAccess, totalOf, type EndedInOrganization } from './record-ended-access.ts'
@@ -25,7 +26,13 @@ export const endAccessSince: Verb<'endAccessSince'> = write(
     // Postgres has no year 0, and nothing was made before this one.
     const after = new Date(Math.max(Date.parse(since), 0))
     const { sessionId: exceptSessionId } = principal
-    const { sessions: sessionCount, ended } = await endIn(tx, clock, { people, after, exceptSessionId })
+    const linked = await endLinksMadeSince(tx, clock, principal, { people, after })
+    const { sessions: sessionCount, ended: others } = await endIn(tx, clock, {
+      people,
+      after,
+      exceptSessionId,
+    })
+    const ended = [...others, ...linked.map(({ orgId }) => ({ orgId, kind: 'grants' as const }))]
     const counts = { sessions: sessionCount, ...totalOf(ended) }
     const where = principal.orgId
     await recordEndedAccess(tx, clock, principal, {

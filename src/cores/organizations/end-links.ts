@@ -1,7 +1,7 @@
 /** Ends links of a member to subjects of the identity provider, in the transaction that changes the membership. */
 import type { SQL } from 'drizzle-orm'
 import type { Transaction } from '../../../db/connect.ts'
-import { alias, and, asc, eq, inArray, isNotNull, ne, or, sql } from '../../../db/drizzle.ts'
+import { alias, and, asc, eq, gte, inArray, isNotNull, ne, or, sql } from '../../../db/drizzle.ts'
 import {
   identityLinks,
   memberships,
@@ -12,6 +12,7 @@ import {
 import { atLeast } from '../../contracts/roles.ts'
 import { recordAudit, recordAudits, type AuditActor } from '../record-audit.ts'
 import type { Clock } from '../dependencies.ts'
+import type { People } from '../credentials/index.ts'
 import { andEnded, endGrants } from '../grants/index.ts'
 
 type Member = { readonly orgId: string; readonly userId: string }
@@ -92,6 +93,37 @@ export async function endLinksAboveMakers(
     andEnded(`${link.subject}: ${link.email}; whoever linked it may not any more`, countOf(link.userId)),
   )
   await recordAudits(tx, clock, actor, { orgId, action: 'identity_link.removed' }, subjects)
+}
+
+/**
+ * Somebody else was in: links that these people made by hand since then, for whomever, also for themselves; and the agents that
+ * came in by them.
+ */
+export async function endLinksMadeSince(
+  tx: Transaction,
+  clock: Clock,
+  actor: AuditActor,
+  { people, after }: { readonly people: People; readonly after: Date },
+): Promise<readonly { readonly orgId: string }[]> {
+  const isThere =
+    people.orgId === null ? undefined : inArray(identityLinks.providerId, providersOf(tx, people.orgId))
+  const ended = await tx
+    .delete(identityLinks)
+    .where(and(people.has(identityLinks.createdBy), gte(identityLinks.createdAt, after), isThere))
+    .returning()
+  const byProvider = Map.groupBy(ended, ({ providerId }) => providerId)
+  const { id, orgId } = organizationIdentityProviders
+  const providers = tx.select({ id, orgId }).from(organizationIdentityProviders)
+  const grants = []
+  for (const provider of await providers.where(inArray(id, [...byProvider.keys()]))) {
+    const links = byProvider.get(provider.id) ?? []
+    const userIds = [...new Set(links.map(({ userId }) => userId))]
+    grants.push(...(await endGrantsByProvider(tx, clock, provider.orgId, userIds)))
+    const removed = { orgId: provider.orgId, action: 'identity_link.removed' } as const
+    const subjects = links.map(({ subject }) => `${subject}: linked since ${after.toISOString()}`)
+    await recordAudits(tx, clock, actor, removed, subjects)
+  }
+  return grants
 }
 
 async function linksAboveMakers(tx: Transaction, orgId: string, which: SQL | undefined) {
