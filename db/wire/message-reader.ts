@@ -14,9 +14,13 @@ export type MessageReader = {
   startup(maxBytes: number): Promise<Buffer | undefined>
   /**
    * A whole message, with its type and length. Undefined when the client is gone. The length of one that is larger than
-   * what is read ahead is announced before there is memory for it.
+   * what is read ahead is announced before there is memory for it, and then each part of it that has come.
    */
-  next(maxBytes: number, announceLarge?: (bytes: number) => void): Promise<Buffer | undefined>
+  next(
+    maxBytes: number,
+    announceLarge?: (bytes: number) => void,
+    onPart?: () => void,
+  ): Promise<Buffer | undefined>
   /** The client has closed its side, though buffered messages may be left. */
   readonly ended: boolean
 }
@@ -73,6 +77,7 @@ export function readMessages(socket: Socket): MessageReader {
     minBytes: number,
     maxBytes: number,
     announceLarge = (_bytes: number) => {},
+    onPart = () => {},
   ): Promise<Buffer | undefined> {
     const head = await buffered(headBytes)
     if (!head) return undefined
@@ -83,23 +88,24 @@ export function readMessages(socket: Socket): MessageReader {
     const total = headBytes - 4 + length
     if (total <= READ_AHEAD_BYTES) return consume(total)
     announceLarge(total)
-    return consumeLarge(total)
+    return consumeLarge(total, onPart)
   }
 
   /** In memory of its own, which is as large as announced, and of which nothing stays behind with the bytes after it. */
-  async function consumeLarge(length: number): Promise<Buffer | undefined> {
+  async function consumeLarge(length: number, onPart: () => void): Promise<Buffer | undefined> {
     const bytes = Buffer.allocUnsafeSlow(length)
     for (let at = 0; at < length;) {
       const part = await consume(Math.min(PART_BYTES, length - at))
       if (!part) return undefined
       at += part.copy(bytes, at)
+      onPart()
     }
     return bytes
   }
 
   return {
     startup: (maxBytes) => take(4, 8, maxBytes),
-    next: (maxBytes, announceLarge) => take(5, 4, maxBytes, announceLarge),
+    next: (maxBytes, announceLarge, onPart) => take(5, 4, maxBytes, announceLarge, onPart),
     get ended() {
       return ended
     },

@@ -21,3 +21,12 @@ test.each([
   expect(queued.bytes).toEqual(bytes)
   expect(queued.bytes.buffer).not.toBe(arrived.buffer)
 })
+
+/** It would be in memory twice, and was counted once. */
+test('a message that fills its memory is not copied', () => {
+  const large = message('B', cString(''), cString(''), Buffer.alloc(2 * 1024 * 1024))
+  expect(large.buffer.byteLength).toBe(large.length)
+  const queued = prefixStatementName(large, 'g1_')
+  expect(queued).toMatchObject({ does: 'use', statement: '' })
+  expect(queued.bytes.buffer).toBe(large.buffer)
+})

@@ -28,12 +28,11 @@ export type StatementMessage = {
 
 /**
  * Unnamed statements stay unnamed, and portals keep their names: no portal outlives the transaction, during which its
- * client has the engine to itself, and clients mix those names with cursors they declared in SQL. The message is a copy: as
- * a part of what arrived with it, a short one would keep all of that.
+ * client has the engine to itself, and clients mix those names with cursors they declared in SQL. A message that is a small
+ * part of what arrived with it is copied, because it would keep all of that; a large one has that memory to itself.
  */
 export function prefixStatementName(received: Buffer, prefix: string): StatementMessage {
-  const bytes = Buffer.allocUnsafeSlow(received.length)
-  received.copy(bytes)
+  const bytes = received.length * 2 > received.buffer.byteLength ? received : copyOf(received)
   const body = bytes.subarray(5)
   const rename = (start: number, does: 'parse' | 'use' | 'close'): StatementMessage => {
     const end = endOfString(body, start)
@@ -57,6 +56,12 @@ export function prefixStatementName(received: Buffer, prefix: string): Statement
     default:
       return { bytes }
   }
+}
+
+function copyOf(received: Buffer): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(received.length)
+  received.copy(bytes)
+  return bytes
 }
 
 const STATEMENT = 'S'.charCodeAt(0)

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { rawClient } from '../../test/support/wire-client.ts'
 import type { Backend } from './backend.ts'
@@ -27,6 +28,8 @@ const backend = {
   leave: async () => {},
 } as unknown as Backend
 
+const messageBuffer = shareBuffer()('org')
+
 let stalledMs = 60_000
 let socket: Socket
 let session: Session
@@ -40,7 +43,7 @@ const server = createServer({ noDelay: true }, (accepted) => {
     prefix: 'p',
     limits: { statementMs: 5_000, idleInTransactionMs: stalledMs, waitMs: 5_000 },
     copyBuffer: shareBuffer()('org'),
-    messageBuffer: shareBuffer()('org'),
+    messageBuffer,
     onProblem(problem) {
       throw problem
     },
@@ -93,4 +96,37 @@ test('one that does not read does not outlast a shutdown', async () => {
   await session.done
   expect(socket.destroyed).toBe(true)
   client.socket.destroy()
+})
+
+/** Eight that went no further kept everybody else from sending large messages. */
+test('one that only announces a large message is ended, and the memory for it is free again', async () => {
+  const whole = messageBuffer.freeBytes
+  stalledMs = 100
+  const client = await rawClient((server.address() as AddressInfo).port)
+  client.send(message('Q', Buffer.alloc(64 * MIB - 4)).subarray(0, 5))
+  await expect.poll(() => messageBuffer.freeBytes, { interval: 5 }).toBe(whole - 64 * MIB - 1)
+  stalledMs = 60_000
+  expect((await client.until('E')).join()).toContain('25P03')
+  await session.done
+  expect(messageBuffer.freeBytes).toBe(whole)
+})
+
+test('a large message may take longer than that, as long as it goes on', async () => {
+  const whole = messageBuffer.freeBytes
+  stalledMs = 800
+  const client = await rawClient((server.address() as AddressInfo).port)
+  // Data of a COPY that has failed is ignored.
+  const large = message('d', Buffer.alloc(2 * MIB))
+  const startedAt = performance.now()
+  for (let at = 0; at < large.length; at += 200 * 1024) {
+    client.send(large.subarray(at, at + 200 * 1024))
+    await sleep(100)
+  }
+  stalledMs = 60_000
+  expect(performance.now() - startedAt).toBeGreaterThan(1_000)
+  client.send(SYNC)
+  expect(await client.until('Z')).toEqual(['Z:I'])
+  expect(messageBuffer.freeBytes).toBe(whole)
+  client.socket.destroy()
+  await session.done
 })

@@ -63,6 +63,8 @@ export function startSession(options: {
   const copyBuffer = createCopyBuffer(options.copyBuffer)
   /** Of the message that was read last, if it is a large one. */
   let messageBytes = 0
+  /** While a large message comes, which has its memory already. */
+  let stalledTimer: NodeJS.Timeout | undefined
   let idleTimer: NodeJS.Timeout | undefined
   let goneTimer: NodeJS.Timeout | undefined
   const write = writerTo(socket, limits.idleInTransactionMs, () => dispatchInBackground('client gone'))
@@ -132,11 +134,15 @@ export function startSession(options: {
     queue = []
   }
 
-  /** For the whole message as soon as it begins: whoever may begin one can also end it. */
+  /**
+   * For the whole message as soon as it begins: whoever may begin one can also end it. Whoever does not go on with it is
+   * ended: what it keeps, others cannot have.
+   */
   function takeMessageBuffer(bytes: number): void {
     if (bytes > messageBuffer.freeBytes) throw TOO_MANY_LARGE_MESSAGES
     messageBuffer.take(bytes)
     messageBytes = bytes
+    stalledTimer = setTimeout(() => dispatchInBackground('idle timeout'), limits.idleInTransactionMs).unref()
   }
 
   function giveBackMessageBuffer(): void {
@@ -200,13 +206,15 @@ export function startSession(options: {
         // Only the engine waits for a slow reader: what is answered here would pile up.
         await drained(socket)
         giveBackMessageBuffer()
-        const bytes = await reader.next(MESSAGE_MAX_BYTES, takeMessageBuffer)
+        const bytes = await reader.next(MESSAGE_MAX_BYTES, takeMessageBuffer, () => stalledTimer?.refresh())
+        clearTimeout(stalledTimer)
         await dispatch(bytes ? received(bytes) : 'end of input')
       }
     } catch (error) {
       await dispatch(failed(error))
     } finally {
       clearTimeout(idleTimer)
+      clearTimeout(stalledTimer)
       discardInput()
       giveBackMessageBuffer()
       hangUp(socket)
