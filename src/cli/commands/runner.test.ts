@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { fakeEnvironment } from '../../../test/support/fake-environment.ts'
 import { writeTar } from '../../contracts/write-tar.ts'
 import type { CommandContext } from '../command-context.ts'
@@ -18,7 +18,7 @@ const CLAIMED = { deployment: { id: 'dep_1', revision_id: 'rev_1' }, fence: 1, l
 
 /** A server that keeps whoever claims waiting, until the test answers. */
 async function fakeServer() {
-  const [asked, finished]: [string[], unknown[]] = [[], []]
+  const [asked, finished, claims]: [string[], unknown[], { claim_id: string }[]] = [[], [], []]
   let claim: ServerResponse | undefined
   const archive = gzipSync(writeTar([{ path: 'a', content: Buffer.from('a'), isExecutable: false }]))
   const server = createServer((request, response) => {
@@ -27,8 +27,10 @@ async function fakeServer() {
     let body = ''
     request.on('data', (chunk: Buffer) => (body += chunk.toString()))
     request.on('end', () => {
-      if (what === 'claim') claim = response
-      else if (what === 'archive') response.end(archive)
+      if (what === 'claim') {
+        claims.push(JSON.parse(body))
+        claim = response
+      } else if (what === 'archive') response.end(archive)
       else if (what === 'output') response.end(JSON.stringify({ position: 0, cancelled: false }))
       else {
         finished.push(JSON.parse(body))
@@ -45,7 +47,9 @@ async function fakeServer() {
     apiUrl: new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
     asked,
     finished,
-    claiming: () => vi.waitFor(() => expect(claim).toBeDefined()),
+    claims,
+    claiming: (count = 1) => vi.waitFor(() => expect(claims).toHaveLength(count)),
+    breakOff: () => claim!.destroy(),
     isHungUp: () => claim!.closed,
     give: (answer: object) => claim!.end(JSON.stringify(answer)),
   }
@@ -54,11 +58,15 @@ async function fakeServer() {
 type FakeServer = Awaited<ReturnType<typeof fakeServer>>
 
 /** Also how it is told to stop. */
-function startRunner({ apiUrl }: FakeServer, token: () => Promise<string> = async () => 'svc_secret') {
+function startRunner(
+  { apiUrl }: FakeServer,
+  token: () => Promise<string> = async () => 'svc_secret',
+  onInfo: (line: string) => void = () => {},
+) {
   const ctx = {
     environment: fakeEnvironment({ env: { PATH: '/usr/bin:/bin' } }),
     settings: { timeoutMs: 30_000 },
-    info: () => {},
+    info: onInfo,
     resolveContext: async () => ({ apiUrl, token: await token() }),
   } as unknown as CommandContext
   const done = runDeployments(ctx, { args: { app: 'shop' }, options: { exec: 'true' } })
@@ -105,4 +113,36 @@ test('told to stop while it renews its token, a runner claims nothing more', asy
   renewed.resolve('second')
   expect(await done).toBe(0)
   expect(server.asked).toEqual(['claim'])
+})
+
+/** The server may have given it a deployment, which nobody would run. */
+describe('told to stop when the answer to its claim was lost, a runner asks once more', () => {
+  async function loseAnswer({ stopFirst }: { stopFirst: boolean }) {
+    const server = await fakeServer()
+    const { done, stop } = startRunner(server, undefined, (line) => {
+      if (line.endsWith('Trying again.')) stop()
+    })
+    await server.claiming()
+    if (stopFirst) stop()
+    server.breakOff()
+    await server.claiming(2)
+    const [lost, repeated] = server.claims
+    expect(repeated).toEqual({ ...lost, wait_seconds: 0 })
+    return { server, done }
+  }
+
+  test.each([{ stopFirst: false }, { stopFirst: true }])('and runs what that brings: %o', async (order) => {
+    const { server, done } = await loseAnswer(order)
+    server.give(CLAIMED)
+    expect(await done).toBe(0)
+    expect(server.finished).toMatchObject([{ fence: 1, exit_code: 0 }])
+    expect(server.claims).toHaveLength(2)
+  })
+
+  test('and then gives up', async () => {
+    const { server, done } = await loseAnswer({ stopFirst: false })
+    server.breakOff()
+    expect(await done).toBe(0)
+    expect(server.asked).toEqual(['claim', 'claim'])
+  })
 })

@@ -90,31 +90,36 @@ function claimer(
     setTimeout(() => hangUp.abort(), settledMs).unref()
   }
   stopping.addEventListener('abort', hangUpOnceSettled, { once: true })
-  return async () => {
+  /** The answer to the last claim was lost, perhaps with a deployment. */
+  let unsettled = false
+  async function claim(to: Server, wait_seconds: number) {
+    askedAt = Date.now()
+    const { deployment, fence, lease_seconds } = await httpClient(to)('claimDeployment', {
+      alias,
+      runner: name,
+      claim_id: claimId,
+      command: command.slice(0, 4_096),
+      wait_seconds,
+    })
+    unsettled = false
+    if (failures > 0) ctx.info('The server answers again')
+    failures = 0
+    if (!deployment || fence === null) return undefined
+    // The answer arrived. Repeating a claim with the same id would give the same one.
+    claimId = randomUUID()
+    return { deployment, fence, leaseMs: lease_seconds * 1000 }
+  }
+  async function claimOrWait() {
     try {
       const to = await server()
       // Renewing the token may have taken a while.
       if (stopping.aborted) return undefined
-      askedAt = Date.now()
-      const call = httpClient({ ...to, signal: hangUp.signal })
-      const { deployment, fence, lease_seconds } = await call('claimDeployment', {
-        alias,
-        runner: name,
-        claim_id: claimId,
-        command: command.slice(0, 4_096),
-        wait_seconds: waitSeconds,
-      })
-      if (failures > 0) ctx.info('The server answers again')
-      failures = 0
-      if (deployment && fence !== null) {
-        // The answer arrived. Repeating a claim with the same id would give the same one.
-        claimId = randomUUID()
-        return { deployment, fence, leaseMs: lease_seconds * 1000 }
-      }
+      const claimed = await claim({ ...to, signal: hangUp.signal }, waitSeconds)
       // A server that does not wait is not asked in a loop without end.
-      if (Date.now() - askedAt < 500 && failures === 0) await pause(1_000, stopping)
-      return undefined
+      if (!claimed && Date.now() - askedAt < 500) await pause(1_000, stopping)
+      return claimed
     } catch (error) {
+      if (mayRetry(error) && !hangUp.signal.aborted) unsettled = true
       if (stopping.aborted) return undefined
       if (!mayRetry(error)) throw error
       if (failures === 0) ctx.info(`${(error as Error).message}. Trying again.`)
@@ -122,4 +127,14 @@ function claimer(
       return undefined
     }
   }
+  /** Nobody else would run what the server has given to this runner. */
+  async function settle() {
+    try {
+      return await claim({ ...(await server()), timeoutMs: CLAIM_SETTLED_MS }, 0)
+    } catch (error) {
+      ctx.info(`${(error as Error).message}. Giving up.`)
+      return undefined
+    }
+  }
+  return async () => (await claimOrWait()) ?? (stopping.aborted && unsettled ? settle() : undefined)
 }
