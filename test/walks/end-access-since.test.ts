@@ -8,7 +8,7 @@ import { createApp } from '../../src/contracts/apps.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import { listGrants } from '../../src/contracts/grants.ts'
 import { createMachineAgent, listMachineAgents } from '../../src/contracts/machine-agents.ts'
-import { inviteMember, listInvitations } from '../../src/contracts/members.ts'
+import { inviteMember, listInvitations, removeMember } from '../../src/contracts/members.ts'
 import { changePassword, whoAmI } from '../../src/contracts/people.ts'
 import { claimPipelineRun } from '../../src/contracts/pipelines.ts'
 import { ROLES } from '../../src/contracts/roles.ts'
@@ -256,6 +256,17 @@ describe('what an app has of its own', () => {
     expect((await org.owner.call(endAccessSince, { since, all: true })).credentials).toBe(2)
     expect(await Promise.all(made.map(works))).toEqual([false, false, true])
     expect([await boundIn(org), await boundIn(other)]).toEqual([[], [boundThere]])
+  })
+
+  test('is the organization’s: whoever was removed ends nothing of it, and it ends with everybody’s', async () => {
+    const [made, bound] = [await makeToken(person), await bind(person)]
+    const colleague = await makeMember(system, org, 'viewer')
+    await org.owner.call(removeMember, { org_id: org.id, user_id: person.userId })
+    expect((await person.call(endAccessSince, { since })).credentials).toBe(0)
+    expect([await works(made), await boundIn(org)]).toEqual([true, [bound]])
+    expect((await colleague.call(endAccessSince, { since })).credentials).toBe(0)
+    expect((await org.owner.call(endAccessSince, { since, all: true })).credentials).toBe(2)
+    expect([await works(made), await boundIn(org)]).toEqual([false, []])
   })
 })
 

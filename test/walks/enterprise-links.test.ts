@@ -306,9 +306,21 @@ describe('a link ends', () => {
       expect(await linksOf(system, other.providerId, other.org.owner)).toHaveLength(1)
       const removed = { org_id: ours.org.id, action: 'identity_link.removed' } as const
       const { audit } = await owner().call(listAudit, removed)
-      expect(audit.map((row) => row.subject?.split(':')[0]).toSorted()).toEqual(
+      expect(audit.map((row) => row.subject!.split(':')[0]!).toSorted()).toEqual(
         [toOwner.subject, toThemselves.subject].toSorted(),
       )
+    })
+
+    test('with everybody’s since then, though its maker was removed; not by that person themselves', async () => {
+      const since = new Date(system.clock.now().getTime() - 1_000).toISOString()
+      const [linked, byAddress] = [await linkTo(ours.person), await makeMember(system, ours.org, 'viewer')]
+      await link(system, ours.providerId, 'by-address', byAddress)
+      await remove()
+      await maker.call(endAccessSince, { since })
+      await expectAlive(linked)
+      await owner().call(endAccessSince, { since, all: true })
+      expect((await linked.again()).body.error).toBe('invalid_grant')
+      tokenIn(await swap({ sub: 'by-address' }))
     })
 
     test('for good: whoever comes back finds it gone', async () => {

@@ -4,12 +4,12 @@
  */
 import type { SQL } from 'drizzle-orm'
 import type { Transaction } from '../../../db/connect.ts'
-import { and, eq, gt, gte, inArray, isNotNull, isNull, ne, or, sql } from '../../../db/drizzle.ts'
+import { and, eq, gt, gte, inArray, isNotNull, isNull, ne, or } from '../../../db/drizzle.ts'
 import {
   apiTokens,
   appTokens,
   identities,
-  identityLinks,
+  type identityLinks,
   invitations,
   machineAgentCredentials,
   machineAgents,
@@ -40,7 +40,16 @@ export type People = {
   readonly has: (column: PersonColumn) => SQL
   /** Those that the operator made have no inviter. */
   readonly withOperators: boolean
+  /** What belongs to an organization and outlives its maker: of which organizations, and made by whom. */
+  readonly lasting: { readonly orgIds: readonly string[]; readonly isBy: (maker: LastingColumn) => SQL }
 }
+type LastingColumn =
+  | typeof scimBearers.createdBy
+  | typeof scimBearers.rotatedBy
+  | typeof appTokens.createdBy
+  | typeof appTokens.rotatedBy
+  | typeof workloadBindings.createdBy
+  | typeof identityLinks.createdBy
 type PersonColumn =
   | typeof users.id
   | typeof sessions.userId
@@ -49,10 +58,6 @@ type PersonColumn =
   | typeof invitations.invitedBy
   | typeof machineAgents.ownerId
   | typeof machineAgentCredentials.createdBy
-  | typeof scimBearers.createdBy
-  | typeof scimBearers.rotatedBy
-  | typeof workloadBindings.createdBy
-  | typeof identityLinks.createdBy
 
 type Details = {
   membership_ended: Member
@@ -114,7 +119,7 @@ const FINDERS: Finders = {
   async made_since(tx, { people, after, exceptSessionId }, now) {
     const { orgId, has } = people
     const agents = tx.select({ id: machineAgents.id }).from(machineAgents)
-    const isBy = await byPeople(tx, people)
+    const { orgIds, isBy } = people.lasting
     const sessionsSince = and(
       has(sessions.userId),
       orgId === null ? undefined : eq(sessions.orgId, orgId),
@@ -151,23 +156,23 @@ const FINDERS: Finders = {
         gte(machineAgentCredentials.createdAt, after),
       ),
       scim_bearer: and(
-        orgId === null ? undefined : eq(scimBearers.orgId, orgId),
+        inArray(scimBearers.orgId, [...orgIds]),
         or(
-          and(has(scimBearers.createdBy), gte(scimBearers.createdAt, after)),
+          and(isBy(scimBearers.createdBy), gte(scimBearers.createdAt, after)),
           // Whoever rotated it has its value.
-          and(has(scimBearers.rotatedBy), gte(scimBearers.rotatedAt, after)),
+          and(isBy(scimBearers.rotatedBy), gte(scimBearers.rotatedAt, after)),
         ),
       ),
       app_token: and(
-        orgId === null ? undefined : eq(appTokens.orgId, orgId),
+        inArray(appTokens.orgId, [...orgIds]),
         or(
           and(isBy(appTokens.createdBy), gte(appTokens.createdAt, after)),
           and(isBy(appTokens.rotatedBy), gte(appTokens.rotatedAt, after)),
         ),
       ),
       workload: and(
-        orgId === null ? undefined : eq(workloadBindings.orgId, orgId),
-        has(workloadBindings.createdBy),
+        inArray(workloadBindings.orgId, [...orgIds]),
+        isBy(workloadBindings.createdBy),
         gte(workloadBindings.createdAt, after),
       ),
       invitation: and(
@@ -249,16 +254,6 @@ const sessionsOf = (userId: string, except: string | undefined) =>
 
 const agentsIn = (tx: Transaction, orgId: string) =>
   tx.select({ id: machineAgents.id }).from(machineAgents).where(eq(machineAgents.orgId, orgId))
-
-/** Of tables that may lie on another server than people do: no statement names both. */
-async function byPeople(
-  tx: Transaction,
-  { has }: People,
-): Promise<(column: typeof appTokens.createdBy | typeof appTokens.rotatedBy) => SQL> {
-  const ids = (await tx.select({ id: users.id }).from(users).where(has(users.id))).map(({ id }) => id)
-  return (column) =>
-    sql`${column} in (select value from json_array_elements_text(${JSON.stringify(ids)}::text::json))`
-}
 
 /** Also one that was never verified, as without a mail server. */
 async function addressesOf(tx: Transaction, userId: string): Promise<string[]> {

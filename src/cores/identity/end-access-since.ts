@@ -1,10 +1,10 @@
 /** Somebody else was in: ends what was made since then, by one person or in a whole organization. */
 import type { Transaction } from '../../../db/connect.ts'
-import { and, eq, inArray } from '../../../db/drizzle.ts'
+import { and, eq, inArray, sql } from '../../../db/drizzle.ts'
 import { machineAgents, memberships, sessions, users } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
 import type { Principal } from '../../contracts/operation.ts'
-import { atLeast, ROLES } from '../../contracts/roles.ts'
+import { atLeast, ROLES, type Role } from '../../contracts/roles.ts'
 import { endByCause, type Cause, type People } from '../credentials/index.ts'
 import type { Clock } from '../dependencies.ts'
 import { lockAuthor } from '../lock-author.ts'
@@ -22,16 +22,17 @@ export const endAccessSince: Verb<'endAccessSince'> = write(
       const own = tx.select({ id: sessions.id }).from(sessions)
       await own.where(eq(sessions.id, principal.sessionId)).for('update')
     }
-    const people = isOwn ? ownAnywhere(principal) : await peopleIn(tx, clock, principal, user_id)
+    const people = isOwn ? await ownAnywhere(tx, principal) : await peopleIn(tx, clock, principal, user_id)
     // Postgres has no year 0, and nothing was made before this one.
     const after = new Date(Math.max(Date.parse(since), 0))
     const { sessionId: exceptSessionId } = principal
-    const linked = await endLinksMadeSince(tx, clock, principal, { people, after })
     const { sessions: sessionCount, ended: others } = await endIn(tx, clock, {
       people,
       after,
       exceptSessionId,
     })
+    // Then: one that is being made at this moment holds the session or token by which it is.
+    const linked = await endLinksMadeSince(tx, clock, principal, { people, after })
     const ended = [...others, ...linked.map(({ orgId }) => ({ orgId, kind: 'grants' as const }))]
     const counts = { sessions: sessionCount, ...totalOf(ended) }
     const where = principal.orgId
@@ -46,10 +47,23 @@ export const endAccessSince: Verb<'endAccessSince'> = write(
 
 type Called = People & { readonly called: string }
 
-function ownAnywhere(principal: Principal): Called {
+/** What outlives its maker is theirs to end as long as they are members. */
+async function ownAnywhere(tx: Transaction, principal: Principal): Promise<Called> {
   const userId = requireUserId(principal)
-  return { called: 'their own', orgId: null, has: (column) => eq(column, userId), withOperators: false }
+  const { orgId } = memberships
+  const mine = await tx.select({ orgId }).from(memberships).where(eq(memberships.userId, userId))
+  return {
+    ...oneself(userId),
+    called: 'their own',
+    orgId: null,
+    lasting: { orgIds: mine.map((one) => one.orgId), isBy: (maker) => eq(maker, userId) },
+  }
 }
+
+const oneself = (userId: string): Pick<People, 'has' | 'withOperators'> => ({
+  has: (column) => eq(column, userId),
+  withOperators: false,
+})
 
 /** Members whose role is not above that of the principal, or one of them. */
 async function peopleIn(
@@ -62,25 +76,36 @@ async function peopleIn(
   const { orgId } = member
   if (userId !== undefined) {
     const email = await findManageable(tx, member, userId)
-    return { called: email, orgId, has: (column) => eq(column, userId), withOperators: false }
+    const lasting = {
+      orgIds: [orgId],
+      isBy: (maker: Parameters<People['lasting']['isBy']>[0]) => eq(maker, userId),
+    }
+    return { ...oneself(userId), called: email, orgId, lasting }
   }
+  const inRoles = (roles: readonly Role[]) =>
+    and(eq(memberships.orgId, orgId), inArray(memberships.role, [...roles]))
+  const isReachable = (role: Role) => atLeast(member.role, role)
   const reachable = tx
     .select({ userId: memberships.userId })
     .from(memberships)
-    .where(
-      and(
-        eq(memberships.orgId, orgId),
-        inArray(
-          memberships.role,
-          ROLES.filter((role) => atLeast(member.role, role)),
-        ),
-      ),
-    )
+    .where(inRoles(ROLES.filter(isReachable)))
+  const above = await tx
+    .select({ userId: memberships.userId })
+    .from(memberships)
+    .where(inRoles(ROLES.filter((role) => !isReachable(role))))
+  const aboveIds = JSON.stringify(above.map(({ userId: id }) => id))
   return {
     called: 'everybody',
     orgId,
     has: (column) => inArray(column, reachable),
     withOperators: member.role === 'owner',
+    lasting: {
+      orgIds: [orgId],
+      // Also by whoever was removed since. As text, because what they made may lie on another server than people do.
+      isBy: (maker) =>
+        sql`(${maker} is not null and ${maker} not in
+          (select value from json_array_elements_text(${aboveIds}::text::json)))`,
+    },
   }
 }
 

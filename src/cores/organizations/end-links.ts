@@ -11,6 +11,7 @@ import {
 } from '../../../db/schema.ts'
 import { atLeast } from '../../contracts/roles.ts'
 import { recordAudit, recordAudits, type AuditActor } from '../record-audit.ts'
+import { recordEnding } from '../record-ending.ts'
 import type { Clock } from '../dependencies.ts'
 import type { People } from '../credentials/index.ts'
 import { andEnded, endGrants } from '../grants/index.ts'
@@ -103,20 +104,27 @@ export async function endLinksMadeSince(
   tx: Transaction,
   clock: Clock,
   actor: AuditActor,
-  { people, after }: { readonly people: People; readonly after: Date },
+  { people, after }: { readonly people: Pick<People, 'lasting'>; readonly after: Date },
 ): Promise<readonly { readonly orgId: string }[]> {
-  const isThere =
-    people.orgId === null ? undefined : inArray(identityLinks.providerId, providersOf(tx, people.orgId))
-  const ended = await tx
-    .delete(identityLinks)
-    .where(and(people.has(identityLinks.createdBy), gte(identityLinks.createdAt, after), isThere))
-    .returning()
-  const byProvider = Map.groupBy(ended, ({ providerId }) => providerId)
-  const { id, orgId } = organizationIdentityProviders
-  const providers = tx.select({ id, orgId }).from(organizationIdentityProviders)
+  const { orgIds, isBy } = people.lasting
+  const { id, orgId, edition } = organizationIdentityProviders
+  const isTheirs = inArray(orgId, [...orgIds])
+  const providers = await tx.select({ id, orgId }).from(organizationIdentityProviders).where(isTheirs)
   const grants = []
-  for (const provider of await providers.where(inArray(id, [...byProvider.keys()]))) {
-    const links = byProvider.get(provider.id) ?? []
+  for (const provider of providers) {
+    const { createdAt, createdBy, providerId } = identityLinks
+    const links = await tx
+      .delete(identityLinks)
+      .where(and(eq(providerId, provider.id), isBy(createdBy), gte(createdAt, after)))
+      .returning()
+    if (links.length === 0) continue
+    // As by `unlinkIdentity`: after a lost tail the provider is paused, because the links are back.
+    const [next] = await tx
+      .update(organizationIdentityProviders)
+      .set({ edition: sql`${edition} + 1` })
+      .where(eq(id, provider.id))
+      .returning({ edition })
+    recordEnding(tx, 'identity_provider', [{ ...provider, to: { edition: String(next!.edition) } }])
     const userIds = [...new Set(links.map(({ userId }) => userId))]
     grants.push(...(await endGrantsByProvider(tx, clock, provider.orgId, userIds)))
     const removed = { orgId: provider.orgId, action: 'identity_link.removed' } as const
