@@ -328,6 +328,8 @@ test('an entry of the audit trail leads to what it names, whose title only those
   const ticket = await owner.open(page.link(made.id))
   expect([ticket.status, ticket.path]).toEqual([200, `/console/apps/${alias}/tickets/${made.id}`])
   expect(ticket.text).toContain('Salaries are wrong')
+  await system!.db.update(auditLog).set({ requestId: 'first-run' }).where(eq(auditLog.orgId, org.id))
+  expect((await owner.open('/console/audit?action=ticket.filed')).rows[0]).toContain('first-run')
   // Neither of something without a page, nor a name that looks like one.
   const [id, user] = [makeId('tkt', 0), makeId('usr', 0)]
   for (const subject of [`${alias}: ${user}`, `${alias}: ${id}x`, `Shop: ${id}`, `${alias} ${id}`]) {

@@ -101,7 +101,10 @@ function entryRow({ at, actor, action, subject, request_id, support_session_id }
     ${kind && kind !== actor.name && badge(kind, 'off')} ${support_session_id && badge('support session', 'wait')}`,
     html`${AUDIT_ACTIONS[action]} ${subject && html`<span class="subject">${linkedSubject(subject)}</span>`}`,
     request_id
-      ? html`<code class="note request" title="${request_id}">${request_id.slice(-8)}</code>`
+      ? html`<code class="note request" title="${request_id}">${shortRequest(request_id)}</code>`
       : html`<span class="note">None</span>`,
   ]
 }
+
+/** The end of a request's id tells it from others; what no request did has a name. */
+const shortRequest = (id: string): string => (id.startsWith('req_') ? id.slice(-8) : id)

@@ -35,7 +35,10 @@ async function showEndAccess(c: PageContext, refused?: Refused) {
       fields: html`<ul>
           <li><strong>Sessions</strong> end, except this one. People sign in again.</li>
           <li><strong>API tokens</strong> are revoked, with all tokens that were created with them.</li>
-          <li><strong>Agents</strong> are disconnected, and credentials of machine agents revoked.</li>
+          <li>
+            <strong>Agents</strong> are disconnected, credentials of machine agents revoked, and links to the identity
+            provider removed that were made by hand.
+          </li>
           <li>
             <strong>Tokens of apps</strong> and of <strong>SCIM</strong> that were created or rotated since then are revoked,
             and service accounts that were bound removed: those programs stop.
