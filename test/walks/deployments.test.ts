@@ -394,6 +394,32 @@ describe('the queue', () => {
     expect((await verb(principal(AbortSignal.abort()), input)).deployment).toBeNull()
   })
 
+  test.runIf(inject('engine') === 'postgres')(
+    'a claim that is repeated while the first is being made brings the same deployment',
+    async () => {
+      const { id } = await deploy()
+      const [locked, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      const holding = system.db.transaction(async (tx) => {
+        await tx.select().from(apps).where(eq(apps.id, app.id)).for('no key update')
+        locked.resolve()
+        await release.promise
+      })
+      await locked.promise
+      const claims = [1, 2].map(() => claim(owner(), { claim_id: 'the-same', wait_seconds: 0 }))
+      await expect
+        .poll(async () => {
+          const [waiting] = await system.db.execute<{ n: number }>(
+            sql`select count(*)::int as n from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+          )
+          return waiting!.n
+        })
+        .toBe(2)
+      release.resolve()
+      await holding
+      expect((await Promise.all(claims)).map(({ deployment }) => deployment?.id)).toEqual([id, id])
+    },
+  )
+
   test('so many of an organization wait, and no more; another organization is not concerned', async () => {
     const theirs = await makeApp(system, other!)
     const linesBefore = system.logLines.length

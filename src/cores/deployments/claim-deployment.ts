@@ -24,8 +24,12 @@ export const claimDeployment =
     if (command !== undefined) await keepCommand(db, app, maskSecrets(command))
     // Not for a runner that is gone: nobody would run it.
     if (principal.signal?.aborted) return answer(undefined)
-    const repeated = claim_id === undefined ? undefined : await findClaim(db, app, claim_id)
-    const claimed = repeated ?? (await claimNext({ db, clock }, app, { runner, claimId: claim_id ?? null }))
+    const findOwn = async () => (claim_id === undefined ? undefined : findClaim(db, app, claim_id))
+    const claimed =
+      (await findOwn()) ??
+      (await claimNext({ db, clock }, app, { runner, claimId: claim_id ?? null })) ??
+      // The claim that is repeated may have been made just now, by a call whose answer nobody gets.
+      (await findOwn())
     // Whoever waited has perhaps hung up meanwhile, and a claim in their name would be lost: they claim with their next call.
     if (!claimed) {
       const wait = { seconds: wait_seconds, signal: principal.signal }
