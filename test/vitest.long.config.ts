@@ -72,7 +72,7 @@ const shared = {
 const hasPgBouncer = findPgBouncer() !== undefined
 if (!hasPgBouncer) console.log('Walks behind PgBouncer are skipped: there is no pgbouncer here.')
 
-/** Every walk once more, through a pooler. */
+/** Every walk once more, through a pooler. Like the hosted ones with the cases of `npm test`: both engines run all of them. */
 const POOLED: TestProjectInlineConfiguration = {
   test: {
     ...onEngine('postgres', {
@@ -85,7 +85,7 @@ const POOLED: TestProjectInlineConfiguration = {
       hookTimeout: 2 * 60_000,
       sequence: { groupOrder: 3 },
     }),
-    provide: { engine: 'postgres', isPooled: hasPgBouncer, everyCase: true },
+    provide: { engine: 'postgres', isPooled: hasPgBouncer, everyCase: false },
   },
 }
 
@@ -97,7 +97,7 @@ const HOSTED: TestProjectInlineConfiguration = {
     include: ours(matching('test/walks/*.test.ts')),
     exclude: matching(...Object.keys(FILES)),
     setupFiles: ['test/support/check-statements.ts', 'test/support/hosted-walks.ts'],
-    provide: { engine: 'pglite', auth: 'hosted', everyCase: true },
+    provide: { engine: 'pglite', auth: 'hosted', everyCase: false },
     isolate: false,
     maxWorkers: WORKERS,
     sequence: { groupOrder: 2 },
