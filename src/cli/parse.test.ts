@@ -98,6 +98,8 @@ describe('a command line', () => {
     ['db', 'Missing subcommand: svc db <command> | Available: svc db list, svc db show, svc db create'],
     ['db destroy', 'Unknown command: db destroy | Available: svc db list'],
     ['db creat', 'Unknown command: db creat | Did you mean svc db create? Available: svc db list'],
+    ['apps', 'Missing subcommand: svc apps <command> | Run: svc apps --help'],
+    ['apps tickets', 'Unknown command: apps tickets | Run: svc apps --help'],
     ['apps tokens create', 'svc apps tokens create requires <app>: Alias'],
     [
       'apps tokens creat billing',

@@ -43,6 +43,9 @@ function unknownOption(option: string): ServiceError {
   )
 }
 
+/** More commands than a hint can show: their help lists them by lines. */
+const LISTED_MAX = 12
+
 function unknownCommand(words: readonly string[]): ServiceError {
   const [group = ''] = words
   if (!Object.hasOwn(GROUPS, group)) {
@@ -57,7 +60,10 @@ function unknownCommand(words: readonly string[]): ServiceError {
   const isMissing = nextWords(words).length > 0
   const prefix = `${(isMissing ? words : known).join(' ')} `
   const below = COMMANDS.filter(({ path }) => path.startsWith(prefix))
-  const available = `Available: ${below.map(({ path }) => `svc ${path}`).join(', ')}`
+  const available =
+    below.length > LISTED_MAX
+      ? `Run: svc ${prefix}--help`
+      : `Available: ${below.map(({ path }) => `svc ${path}`).join(', ')}`
   if (isMissing) return usageError(`Missing subcommand: svc ${prefix}<command>`, available)
   return usageError(`Unknown command: ${words.join(' ')}`, `${meant(known, words.at(-1))}${available}`)
 }
