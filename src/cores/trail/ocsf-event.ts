@@ -6,12 +6,12 @@ type Event = OutputOf<'streamTrail'>['events'][number]
 
 const CLASS = 6003
 const OTHER = 99
-/** By how the name of an action ends. */
+/** By the last word of an action's name. */
 const ACTIVITIES: readonly (readonly [RegExp, number])[] = [
-  [/(created|added|joined|connected|attached|started|filed|bound|linked|pushed|invited)$/, 1],
-  [/(shown|previewed)$/, 2],
-  [/(removed|revoked|ended|left|deleted|disconnected|unbound|unlinked|ended_again)$/, 4],
-  [/(changed|updated|set|renamed|rotated|narrowed|configured|described|on|off|moved|exposed|hidden)$/, 3],
+  [/[._](created|added|joined|connected|attached|started|filed|bound|linked|pushed|invited)$/, 1],
+  [/[._](shown|previewed)$/, 2],
+  [/[._](removed|revoked|ended|left|deleted|disconnected|unbound|unlinked|ended_again)$/, 4],
+  [/[._](changed|updated|set|renamed|rotated|narrowed|configured|described|on|off|moved|exposed|hidden)$/, 3],
 ]
 
 export function ocsfEvent(
