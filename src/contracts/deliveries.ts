@@ -256,12 +256,17 @@ const Failure = z.object({
   http_status: z.int().nullable(),
 })
 
+/** So many days back the health of an integration looks. */
+export const HEALTH_DAYS = 7
+
 const Health = z.object({
   last_24_hours: z.object(outcomeCounts),
   days: z
     .array(z.object({ day: z.iso.date(), sent: z.int(), missed: z.int().describe('All others.') }))
-    .describe('Of the last seven days, those on which something was to arrive; UTC.'),
-  last_failure: Failure.nullable().describe('The newest of those seven days that has not arrived.'),
+    .describe(
+      'Of the last seven days, or as few as were asked for, those on which something was to arrive; UTC.',
+    ),
+  last_failure: Failure.nullable().describe('The newest of those days that has not arrived.'),
 })
 
 const IntegrationHealth = z.object({
@@ -315,7 +320,17 @@ export const listIntegrationHealth = reading({
   ...ledger,
   name: 'listIntegrationHealth',
   summary: 'List how deliveries to each integration go: the last 24 hours, seven days, and the last failure.',
-  input: z.object({}),
+  input: z.object({
+    days: z.coerce
+      .number()
+      .int()
+      .min(2)
+      .max(HEALTH_DAYS)
+      .default(HEALTH_DAYS)
+      .describe(
+        'How many days are counted and searched for the last failure. With fewer it takes less time.',
+      ),
+  }),
   output: IntegrationHealth,
   http: { method: 'get', path: '/api/integrations/health' },
 })

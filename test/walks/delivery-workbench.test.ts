@@ -44,6 +44,7 @@ const delivered = (
 ) => insertDelivery(system, org, { integrationId, ...row }, tries)
 const REFUSED = [{ outcome: 'failed', reason: 'server_error', httpStatus: 500 } as const]
 const day = (days: number) => new Date(system.clock.now().getTime() - days * 86_400_000)
+const isoDay = (at: Date) => at.toISOString().slice(0, 10)
 
 /** Everything that is due leaves, and is answered so. */
 const drain = (answer: Outcome) => {
@@ -101,11 +102,11 @@ describe('health', () => {
     for (const days of [0, 0.9, 3, 6.5, 9]) await delivered(id, { createdAt: day(days) })
     const [one] = await healthOf()
     expect(one!.last_24_hours.sent).toBe(2)
-    const within = [0, 0.9, 3, 6.5, 9].filter(
-      (days) => day(days).toISOString().slice(0, 10) >= day(6).toISOString().slice(0, 10),
-    )
+    const within = [0, 0.9, 3, 6.5, 9].filter((days) => isoDay(day(days)) >= isoDay(day(6)))
     expect(one!.days.reduce((sum, { sent }) => sum + sent, 0)).toBe(within.length)
     expect(one!.days.map((each) => each.day)).toEqual(one!.days.map((each) => each.day).toSorted())
+    const { integrations: recent } = await org.owner.call(listIntegrationHealth, { days: 2 })
+    expect(recent[0]).toEqual({ ...one, days: one!.days.filter((each) => each.day >= isoDay(day(1))) })
   })
 
   test('members are apart: their mail is nobody’s integration', async () => {

@@ -170,6 +170,20 @@ describe('the front page', () => {
       { integrationId: never, state: 'retrying', reason: 'rate_limited', settledAt: null },
       [{ outcome: 'failed', reason: 'rate_limited', httpStatus: 429 }],
     )
+    // Before the days in which the last 24 hours lie.
+    const createdAt = new Date(system!.clock.now().getTime() - 4 * 86_400_000)
+    await insertDelivery(
+      system!,
+      org,
+      {
+        integrationId: await connect('Unheard'),
+        state: 'retrying',
+        reason: 'rate_limited',
+        settledAt: null,
+        createdAt,
+      },
+      [{ outcome: 'failed', reason: 'rate_limited', httpStatus: 429 }],
+    )
     const { id: sourceId } = await insertSource(system!, org, {
       name: 'handbook',
       enabled: true,
@@ -185,13 +199,14 @@ describe('the front page', () => {
     expect(card).toContain('Archive is failing It failed for days')
     expect(card).toContain('New never worked Nothing arrived in the last 24 hours: HTTP 429.')
     expect(card).toContain('The vectors have no index.')
+    expect(card).toContain('1 more integration failing')
     expect(card).not.toContain('Old')
     expect(linksOf(page)).toContain(`/console/integrations/${dead}`)
-    expect(page.text).toContain('Integrations 4 3 failing')
+    expect(page.text).toContain('Integrations 5 4 failing')
     expect((await viewer.open('/console')).text).not.toContain('The vectors have no index.')
     for (const name of ['Five', 'Six']) await change(await connect(name), { state: 'gone' })
     expect(cardOf(await owner.open('/console'), 'Needs your attention')).toContain(
-      '2 more integrations failing',
+      '3 more integrations failing',
     )
     expect(page.form('Ask').path).toBe('/console/data-sources/search')
   })

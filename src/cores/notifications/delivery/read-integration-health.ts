@@ -6,8 +6,6 @@ import { countSubscriptions } from '../integrations/integration-rows.ts'
 import { HELD } from './hold-target.ts'
 import { readLastMissed, type IntegrationDay, type OutcomeCounts } from './outcome-counts.ts'
 
-export const HEALTH_DAYS = 7
-
 /** Also of those that never had a delivery. */
 export async function readIntegrationHealth(db: Handle, orgId: string, days: readonly IntegrationDay[]) {
   const [rows, subscriptions, nextAttempts] = await Promise.all([

@@ -1,11 +1,11 @@
 import { and, eq, gte, isNotNull, sql } from '../../../../db/drizzle.ts'
 import { deliveries, messages } from '../../../../db/schema.ts'
-import { DELIVERIES_TIMED } from '../../../contracts/deliveries.ts'
+import { DELIVERIES_TIMED, HEALTH_DAYS } from '../../../contracts/deliveries.ts'
 import { read, type Verb } from '../../verb.ts'
 import { idBefore } from './delivery-rows.ts'
 import { countDeliveries, DAY_MS, IS_SENT } from './outcome-counts.ts'
 import { HELD } from './hold-target.ts'
-import { HEALTH_DAYS, readIntegrationHealth } from './read-integration-health.ts'
+import { readIntegrationHealth } from './read-integration-health.ts'
 
 const SHOWN_DAYS = 30
 
