@@ -9,6 +9,8 @@ import type { SourceRow } from './source-rows.ts'
 import { writeToDatabase } from './write-to-database.ts'
 
 const PASSWORD = 'correct horse'
+/** One: whoever logs in while it is replaced comes in by a password that was changed. */
+const LOGIN = { verifier: scramVerifier(PASSWORD), orgId: 'org' }
 const SLOW = 'select count(*) from generate_series(1, 3000000)'
 
 let folder = ''
@@ -20,7 +22,7 @@ beforeAll(async () => {
     folder,
     host: '127.0.0.1',
     port: 0,
-    loginOf: async () => ({ verifier: scramVerifier(PASSWORD), orgId: 'org' }),
+    loginOf: async () => LOGIN,
     saltKey: randomBytes(32),
     // Of questions.
     statementTimeoutMs: 20,
