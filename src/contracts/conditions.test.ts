@@ -16,6 +16,8 @@ describe('a condition', () => {
     '[STATUS] != 500',
     '[RESPONSE_TIME] <= 120',
     '[RESPONSE_TIME] >= 100',
+    '[STATUS] >= 200',
+    '[STATUS] <= 200',
     '[BODY].status == UP',
     '[BODY].status == "UP"',
     '[BODY].status != DOWN',
@@ -23,6 +25,7 @@ describe('a condition', () => {
     '[BODY].count > 2',
     '[BODY].items[1].id == b',
     'len([BODY].items) == 2',
+    'len([BODY].items) >= 2',
     'has([BODY].error) == false',
     'has([BODY].none) == true',
     '[BODY].ok == true',
@@ -34,6 +37,10 @@ describe('a condition', () => {
 
   test.each([
     '[STATUS] == 404',
+    '[STATUS] > 200',
+    '[STATUS] < 200',
+    '[STATUS] >= 201',
+    '[STATUS] <= 199',
     '[RESPONSE_TIME] < 100',
     '[BODY].status == DOWN',
     '[BODY].missing == UP',

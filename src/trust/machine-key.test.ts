@@ -30,3 +30,15 @@ test('a key that names its algorithm has signed nothing with another', async () 
   const named = { ...jwk, alg: 'PS256' }
   expect([isSignedBy(ps256, named), isSignedBy(rs256, named)]).toEqual([true, false])
 })
+
+/** One that was sent has been shown: whoever sent it must hear so, and not that something else is wrong with it. */
+test.each([
+  ['EC', generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey],
+  ['Ed25519', generateKeyPairSync('ed25519').privateKey],
+  ['RSA', privateKey],
+])('a private key (%s) is refused, and is not to be used any more', (_kind, key) => {
+  const problem = expect.stringContaining('is a private key. Do not use it any more') as string
+  expect(() => readPublicKey(key.export({ format: 'jwk' }))).toThrow(
+    expect.objectContaining({ problems: [problem] }),
+  )
+})

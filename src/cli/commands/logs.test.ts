@@ -69,6 +69,25 @@ test('the database fails over when it begins to push: the lines wait, and all ar
   expect(said[0]).toContain('lines are sent as soon as it works')
 })
 
+test('following asks for the same lines as at first, from the last one on', async () => {
+  const asked: object[] = []
+  const ctx = {
+    environment: fakeEnvironment(),
+    settings: { format: undefined, timeoutMs: 30_000 },
+    info: () => {},
+    callOperation: async (_name: string, filter: object) => {
+      asked.push(filter)
+      if (asked.length === 3) throw new ServiceError('NOT_FOUND')
+      return { lines: [], after: `lgl_${asked.length}` }
+    },
+  } as unknown as CommandContext
+  const options = { follow: true, level: 'error', grep: 'card', group: 'lgr_1' }
+  const following = listLogs(ctx, { args: { app: 'shop' }, options })
+  await expect(following).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  const same = { alias: 'shop', level: 'error', text: 'card', group_id: 'lgr_1' }
+  expect(asked).toMatchObject([same, { ...same, after: 'lgl_1' }, { ...same, after: 'lgl_2' }])
+})
+
 test('logs are followed through a failover of the database; one at the start shows at once', async () => {
   const answers = [[], unavailable(), ['after it'], new ServiceError('NOT_FOUND')]
   const environment = fakeEnvironment()
