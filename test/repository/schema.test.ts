@@ -3,7 +3,7 @@ import { generateDrizzleJson, generateMigration } from 'drizzle-kit/api'
 import { expect, test } from 'vitest'
 import { dumpSchema } from '../../scripts/generated/dump-schema.ts'
 import type { SqlQueries } from '../../db/connect.ts'
-import { isBreaking } from '../../db/migrate.ts'
+import { isBreaking, refuseUnknownMigrations } from '../../db/migrate.ts'
 import { readMigrations } from '../../db/read-migrations.ts'
 import * as tables from '../../db/schema.ts'
 import { TABLE_KINDS, type TableKind } from '../../db/table-kinds.ts'
@@ -52,6 +52,24 @@ test.each([
   ['ALTER TABLE "apps" ADD COLUMN "kind" text;', false],
   ['CREATE TABLE "kinds" ("id" text NOT NULL);--> statement-breakpoint\nDROP INDEX "kinds_by_id";', false],
 ])('%s: %s', (text, expected) => expect(breaks(text)).toBe(expected))
+
+test('a database that a newer version has changed is refused where that is called breaking, and not where it only adds', async () => {
+  const { sql } = await testDatabase()
+  const ours = (
+    await sql.query<{ name: string; sha256: string }>('select name, sha256 from svc_migrations order by name')
+  ).map((row) => ({ ...row, statements: [] }))
+  const rollBack = new Error('nothing of this stays')
+  const planted = sql.transaction(async (tx) => {
+    await tx.query(`insert into svc_migrations values ('9999_breaking-pets', 'of a newer one', now())`)
+    await expect(refuseUnknownMigrations(tx, ours)).rejects.toThrow(
+      'it holds the migration 9999_breaking-pets',
+    )
+    await tx.query(`update svc_migrations set name = '9999_pets' where name = '9999_breaking-pets'`)
+    await refuseUnknownMigrations(tx, ours)
+    throw rollBack
+  })
+  await expect(planted).rejects.toBe(rollBack)
+})
 
 test('db/schema.sql is the schema of a freshly migrated database', async () => {
   const { sql } = await testDatabase()

@@ -6,6 +6,7 @@ import { oauthArtifacts, platformAccessGrants } from '../../db/schema.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import { CONNECTOR_SECONDS } from '../../src/contracts/limits.ts'
 import { DEFAULT_SCOPES, RESOURCES } from '../../src/contracts/scopes.ts'
+import { sha256 } from '../../src/trust/keyed-hash.ts'
 import {
   arrive,
   boxes,
@@ -34,9 +35,12 @@ beforeEach(async () => void (assistant = newAssistant(system, await preRegistere
 afterAll(() => system.stop())
 
 /** What the client hears without anybody being asked. */
-async function heard(params: Record<string, string | undefined>): Promise<URLSearchParams> {
+async function heard(
+  params: Record<string, string | undefined>,
+  by: Assistant = assistant,
+): Promise<URLSearchParams> {
   const { location, status, words } = await newWalker(system, { overSockets: true }).open(
-    assistant.request(params).url,
+    by.request(params).url,
   )
   if (!location?.href.startsWith(LOOPBACK)) throw new Error(`Nothing was sent (${status}): ${words}`)
   return location.searchParams
@@ -57,6 +61,17 @@ describe('PKCE', () => {
       state: 'a state',
       iss: system.origin,
     })
+  })
+
+  /** OAuth 2.1, 4.1.1: its secret does not show that a code was meant for it. */
+  test('is demanded of a client with a secret, too', async () => {
+    const confidential = await preRegistered(system, {
+      token_endpoint_auth_method: 'client_secret_post',
+      client_secret: sha256('a secret'),
+    })
+    const without = { code_challenge: undefined, code_challenge_method: undefined }
+    const answer = await heard(without, newAssistant(system, confidential))
+    expect([answer.get('error'), answer.has('code')]).toEqual(['invalid_request', false])
   })
 })
 

@@ -155,6 +155,19 @@ describe('the page is never skipped', () => {
     expect(remembered.location?.href.startsWith(own)).toBe(true)
   })
 
+  /** Threat: what was allowed once is stretched to what nobody allowed. */
+  test('for a scope that no grant has, although one has the rest', async () => {
+    const clientId = host.putClient(`/${unique('wider')}.json`)
+    const walker = newWalker(system, { overSockets: true })
+    const assistant = newAssistant(system, { clientId, redirectUri: `${host.origin}/callback` })
+    const narrow = { scope: 'data:read' }
+    await assistant.connect(org.owner, narrow, {}, walker)
+    const wider = { scope: 'data:read maintenance:admin' }
+    expect(isConsent(await arrive(system, walker, org.owner, assistant.request(wider).url))).toBe(true)
+    const again = await arrive(system, walker, org.owner, assistant.request(narrow).url)
+    expect(again.location?.searchParams.has('code')).toBe(true)
+  })
+
   test('for https on another host than the document’s', async () => {
     const path = `/${unique('elsewhere')}.json`
     const elsewhere = 'https://elsewhere.example/callback'

@@ -96,6 +96,36 @@ test('a worker sweeps, and watches tenants beside that', async () => {
   }
 })
 
+/** One that is missing fails nowhere: what it does is just not done any more, and somebody notices after weeks. */
+test('a worker has each of its jobs', () => {
+  const [watched, others] = [watchTable, jobTable].map((table) => table({} as never).map(({ name }) => name))
+  expect(watched).toEqual([
+    'seal the trail',
+    'enforce tenant limits',
+    'reschedule checks',
+    'release stranded messages',
+    'fold delivery counts',
+    'expire token reservations',
+    'check disk quotas',
+  ])
+  expect(others).toEqual([
+    'sweep',
+    'keep months',
+    'sweep activity',
+    'sweep deliveries',
+    'sweep token pools',
+    'sweep logs',
+    'sweep deployment output',
+    'sweep revisions',
+    'sweep pipeline runs',
+    'measure fixes',
+    'sweep maintenance',
+    'narrow unused grants',
+    'revoke public connect',
+    'refresh client documents',
+  ])
+})
+
 test('jobs that are to be in time do not wait for each other', async () => {
   const { promise: hangs, resolve } = Promise.withResolvers<void>()
   const slow: Job = { ...countingJob().job, run: () => hangs }

@@ -298,6 +298,11 @@ describe('the audit trail', () => {
     expect((await page.form('Filter').with({ from: '2027-01-01' }).submit()).text).toContain(
       'No entries found',
     )
+    const day = system!.clock.now().toISOString().slice(0, 10)
+    const ofDay = await page.form('Filter').with({ from: day, to: day }).submit()
+    expect(ofDay.rows).toHaveLength(page.rows.length)
+    const exported = await owner.open(`${PATH}.csv?from=${day}&to=${day}`)
+    expect(exported.html.trim().split('\r\n')).toHaveLength(1 + page.rows.length)
     expect((await owner.open(`${PATH}?action=x&person=y&from=z&to=2026-99-99`)).status).toBe(200)
     expect((await owner.open(`${PATH}?search=%3Cimg%3E`)).html).not.toContain('<img>')
     await system!.db
