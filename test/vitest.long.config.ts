@@ -4,7 +4,6 @@ import { defineConfig } from 'vitest/config'
 import type { TestProjectInlineConfiguration } from 'vitest/config'
 import { FILES } from './hosted-exceptions.ts'
 import { askedThird, thirdOf } from './long-thirds.ts'
-import { LongestFirst } from './longest-first.ts'
 import { files, matching } from './matching.ts'
 import { recordProof } from './record-proof.ts'
 import { findPgBouncer } from './support/pgbouncer.ts'
@@ -46,8 +45,8 @@ const AT_ONCE = matching(
   ...SLOW_UNITS,
   ...withMoreCases(UNITS),
 )
-/** With two cores: much of it waits, and walks fill what it leaves. */
-const WORKERS = 4
+/** Two leave some of two cores, because much of it waits; four, begun with the longest, starve each other. */
+const WORKERS = 3
 
 /** Each asked for by its variable: a whole image (twice: performed, and built by an engine), and a clone with its packages from the network (which CI is itself). */
 export const ASKED_FOR = [
@@ -84,7 +83,7 @@ const POOLED: TestProjectInlineConfiguration = {
       maxWorkers: WORKERS,
       testTimeout: 60_000,
       hookTimeout: 2 * 60_000,
-      sequence: { groupOrder: 0 },
+      sequence: { groupOrder: 3 },
     }),
     provide: { engine: 'postgres', isPooled: hasPgBouncer, everyCase: false },
   },
@@ -101,7 +100,7 @@ const HOSTED: TestProjectInlineConfiguration = {
     provide: { engine: 'pglite', auth: 'hosted', everyCase: false },
     isolate: false,
     maxWorkers: WORKERS,
-    sequence: { groupOrder: 0 },
+    sequence: { groupOrder: 2 },
   },
 }
 
@@ -110,7 +109,6 @@ export default defineConfig({
   test: {
     pool: 'forks',
     ...BY_NODE,
-    sequence: { sequencer: LongestFirst },
     reporters: ['default', recordProof(third === undefined ? 'all' : `${third}/3`)],
     projects: [
       {
