@@ -9,6 +9,7 @@ import {
   saveSearchConfiguration,
   searchDataSources,
   showDataSource,
+  showQuota,
   setDataSourceExposure,
   setDataSourceState,
 } from '../../src/contracts/data-sources.ts'
@@ -183,10 +184,12 @@ describe('a documents source', () => {
     const everywhere = await call(searchDataSources, { query: 'weeks for parents [0,0,1]' })
     const same = everywhere.results.find(({ url }) => url === hit!.url)
     expect(same).toMatchObject({ digest, as_of: hit!.as_of })
+    const { day: before } = await call(showQuota, {})
     expect(await call(fetchSearchResult, { id: same!.id, document: true })).toMatchObject({
       source_id,
       hit: { url: hit!.url, passages: [{}, {}] },
     })
+    expect((await call(showQuota, {})).day.left).toBe(before.left - 1)
 
     // A link is of one row of one source of one organization, and asks for the rights again.
     const [body, signature] = handle.split('.') as [string, string]
@@ -210,6 +213,7 @@ describe('a documents source', () => {
     await call(setDataSourceExposure, { source_id, exposed: true, minimum_role: 'admin' })
     const viewer = await makeMember(system, org, 'viewer')
     await expect(viewer.call(fetchDataSourceRow, { source_id, handle })).rejects.toEqual(refused('FORBIDDEN'))
+    await expect(viewer.call(fetchSearchResult, { id: same!.id })).rejects.toEqual(refused('FORBIDDEN'))
     await call(setDataSourceExposure, { source_id, exposed: false })
     await expect(call(fetchDataSourceRow, { source_id, handle })).rejects.toEqual(refused('NOT_FOUND'))
     await call(setDataSourceExposure, { source_id, exposed: true, minimum_role: 'viewer' })

@@ -1,6 +1,7 @@
 /** The tools of both endpoints, as agents with real grants call them: through the MCP server, the gateway and the cores. */
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { listActivity } from '../../src/contracts/activity.ts'
+import { saveSearchConfiguration, searchDataSources } from '../../src/contracts/data-sources.ts'
 import { revokeGrant, showGrant } from '../../src/contracts/grants.ts'
 import { addNotifications } from '../../src/cores/notifications/inbox/add-notifications.ts'
 import type { Resource } from '../../src/contracts/scopes.ts'
@@ -201,6 +202,24 @@ describe('what may be asked', () => {
     expect(await sourcesSeen(low.token, '?source=db_secrets')).toEqual([])
     expect((await use(low.token, 'search', { query: 'x' }, '?source=db_secrets')).text).toBe(UNKNOWN)
   })
+})
+
+test('sources that are searched by meaning and words take turns, also where their tables have one label', async () => {
+  const { call } = org.owner
+  const configure = (more: Parameters<typeof entry>[1]) =>
+    Promise.all(
+      ['notes', 'secrets'].map((name) =>
+        call(saveSearchConfiguration, {
+          source_id: `db_${name}`,
+          ...configurationOf([entry(name, { ...columns, ...more })]),
+        }),
+      ),
+    )
+  await configure({ label: 'all', hybrid: true })
+  const { results } = await call(searchDataSources, { query: '[0.1,1,0]' })
+  await configure({})
+  // Were scores compared, `near` would come before `secret`: of equals, the one of the first source.
+  expect(results.map(({ title }) => title)).toEqual(['far', 'secret', 'near'])
 })
 
 describe('scopes', () => {
