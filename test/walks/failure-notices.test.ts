@@ -136,6 +136,18 @@ test('however many destinations failed, an admin has one message an hour, which 
   for (const n of ids.keys()) expect(JSON.stringify(mails[0])).toContain(`Receiver ${n}`)
 })
 
+test('a destination that refused one delivery and may have got another is told of in both ways on one day', async () => {
+  await subscribed(org)
+  const outcomes = [{ kind: 'refused', reason: 'refused', retry: false }, { kind: 'unknown' }] as const
+  for (const outcome of outcomes) {
+    harness.answer(() => outcome)
+    await recordOne()
+    await harness.drain()
+  }
+  const notices = ['org.delivery.gave_up', 'org.delivery.unconfirmed']
+  expect((await noticesOf(org)).map(({ type }) => type)).toEqual(notices)
+})
+
 test('an integration that stops is told in the same message of the hour, which one link ends', async () => {
   const failing = await subscribed(org)
   const gone = await subscribed(org)
