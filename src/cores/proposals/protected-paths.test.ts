@@ -106,6 +106,8 @@ describe('a path', () => {
   test('of a lock file may change with what it is made from, in its own folder', () => {
     expect(protectedAmong(['a/package-lock.json', 'a/package.json'], NONE)).toEqual([])
     expect(protectedAmong(['a/package-lock.json', 'package.json'], NONE)).toEqual(['a/package-lock.json'])
+    // Also in capitals.
+    expect(protectedAmong(['Api/Cargo.lock', 'Api/Cargo.toml', 'Gemfile', 'Gemfile.lock'], NONE)).toEqual([])
   })
 
   test('may be protected by the organization', () => {

@@ -48,6 +48,15 @@ describe('a push', () => {
     expect(undone(GUARD, head, head.replace('items.price', 'items.amount'))).toBe(false)
   })
 
+  test('without any of several lines that were added undoes it, with one of them it does not', () => {
+    const added = ['  if (!items) return 0', '  log(items)']
+    const part = GUARD.replace(`+${added[0]}\n`, added.map((line) => `+${line}\n`).join(''))
+    const head = BEFORE.replace('{\n', `{\n${added.join('\n')}\n`)
+    const other = head.replace('items.price', 'items.amount')
+    for (const line of added) expect(undone(part, head, other.replace(`${line}\n`, ''))).toBe(false)
+    expect(undone(part, head, other.replace(`${added.join('\n')}\n`, ''))).toBe(true)
+  })
+
   test('with a line that was only removed undoes it, wherever it stands', () => {
     const part = 'diff --git a/x b/x\n@@ -1,3 +1,2 @@\n a()\n-debug(secret)\n b()\n'
     expect(undone(part, 'a()\nb()\n', 'b()\na()\n  debug(secret)\n')).toBe(true)
