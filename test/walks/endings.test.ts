@@ -341,8 +341,11 @@ describe('what is ended by hand', () => {
     await work().finally(leave)
     return kept
   }
-  const told = async (work: () => Promise<unknown>) =>
-    (await endedBy(work)).map(({ kind, id, orgId }) => ({ kind, id, orgId }))
+  const told = async (work: () => Promise<unknown>, kept: Ending[] = []) => {
+    const endings = await endedBy(work)
+    kept.push(...endings)
+    return endings.map(({ kind, id, orgId }) => ({ kind, id, orgId }))
+  }
   const clock = () => system.clock.now()
   const change = (from: string, to: string) => ({ current_password: from, new_password: to })
 
@@ -369,13 +372,14 @@ describe('what is ended by hand', () => {
     expect(await told(logout)).toMatchObject([{ kind: 'session', id: cli_session_id }])
   })
 
-  test('is told: invitations, tokens of apps, support sessions', async () => {
+  test('is told, and not done again while the database knows it: invitations, tokens of apps, support sessions', async () => {
+    const kept: Ending[] = []
     const invited = [await invite(org.owner), await invite(org.owner)] as const
     const revoke = { org_id: org.id, invitation_id: invited[0].id }
-    expect(await told(() => org.owner.call(revokeInvitation, revoke))).toEqual([
+    expect(await told(() => org.owner.call(revokeInvitation, revoke), kept)).toEqual([
       { kind: 'invitation', id: invited[0].id, orgId: org.id },
     ])
-    expect(await told(() => invite(org.owner, invited[1].email))).toEqual([
+    expect(await told(() => invite(org.owner, invited[1].email), kept)).toEqual([
       { kind: 'invitation', id: invited[1].id, orgId: org.id },
     ])
     const alias = unique('app')
@@ -384,16 +388,18 @@ describe('what is ended by hand', () => {
     const over = { alias, token_id: token.id }
     for (const kind of ['app_token_rotated', 'app_token'])
       expect(
-        await told(() => org.owner.call(kind === 'app_token' ? revokeAppToken : rotateAppToken, over)),
+        await told(() => org.owner.call(kind === 'app_token' ? revokeAppToken : rotateAppToken, over), kept),
       ).toEqual([{ kind, id: token.id, orgId: org.id }])
     const { id } = await system.as({ token: OPERATOR_TOKEN })(startSupportSession, {
       org: org.id,
       staff_email: (await makePerson(system)).email,
       reason: 'Ticket 4711',
     })
-    expect(await told(() => org.owner.call(endSupportSession, { support_session_id: id }))).toEqual([
+    expect(await told(() => org.owner.call(endSupportSession, { support_session_id: id }), kept)).toEqual([
       { kind: 'support_session', id, orgId: org.id },
     ])
+    expect(kept).toHaveLength(5)
+    expect(await endLost({ db: system.db, clock }, kept)).toBe(0)
   })
 
   test('is not done over what came after it: a password that was changed again stays', async () => {

@@ -378,7 +378,7 @@ test('what was approved and failed to be deployed is found again', async () => {
   await endAs(system, run, 'finding_recorded')
 })
 
-test('what was denied is not proposed again with something else cited for it', async () => {
+test('what was proposed stays so when it is found again; denied it is not proposed with something else cited for it', async () => {
   const { id } = await proposed()
   const { diff_sha256 } = await admin(showProposal, { alias, proposal_id: id })
   nextNight()
@@ -387,13 +387,17 @@ test('what was denied is not proposed again with something else cited for it', a
     await read(agent, run, linesRead('src/sum.js', SUM.trimEnd()), linesRead('README.md', '# Shop'))
     const edits = [{ ...REPAIR, new_text: 'total  + (price ?? 0)' }]
     const code = await codeOf(propose(agent, run, { evidence: ['file:README.md#L1-L1'], edits }))
+    const evidence = ['file:src/sum.js#L1-L2']
+    const found = await codeOf(find(agent, run, { kind: 'error', summary: 'The sum', evidence }))
     await endAs(system, run, 'found_nothing')
-    return code
+    return [code, found]
   }
   // Not decided yet, and then denied.
-  expect(await attempt()).toBe('DUPLICATE')
+  expect(await attempt()).toEqual(['DUPLICATE', 'ok'])
+  const { findings: waiting } = await org.owner.call(listFindings, { alias })
+  expect(waiting).toMatchObject([{ state: 'proposed', times_found: 2 }])
   await admin(denyProposal, { alias, proposal_id: id, diff_sha256 })
-  expect(await attempt()).toBe('DUPLICATE')
+  expect(await attempt()).toEqual(['DUPLICATE', 'DUPLICATE'])
 })
 
 test('two checks that fail are two findings, and each is known by its check', async () => {

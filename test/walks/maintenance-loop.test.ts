@@ -67,10 +67,10 @@ const poolOf = async ({ org }: MaintainedApp, allowance = 200_000) =>
 
 const READ_ERRORS: ScriptedCall = ['read_logs', { level: 'error' }]
 
-const addCheck = ({ call, alias }: MaintainedApp) =>
+const addCheck = ({ call, alias }: MaintainedApp, name = 'Health') =>
   call(createCheck, {
     alias,
-    name: 'Health',
+    name,
     definition: { kind: 'logs', pattern: 'TypeError' },
     enabled: false,
   })
@@ -765,9 +765,8 @@ describe('who may call the tool host', () => {
   })
 })
 
-test('without source and logs a run says so, can still look, and is not taken for health', async () => {
+test('without source, logs and checks a run says so, can still look, and is not taken for health', async () => {
   const app = await makeMaintainedApp(system, { tree: null, lines: [] })
-  await addCheck(app)
   const { run, heard } = await play(app, [...LOOK, ['list_files', {}], ['grep', { pattern: 'x' }]], [FINISH])
   expect(heard.slice(2)).toMatchObject([{ error: 'NO_SOURCE' }, { error: 'NO_SOURCE' }])
   expect(run).toMatchObject({ terminal_code: 'agent_error', reason: 'NOTHING_TO_READ', base_revision: null })
@@ -816,11 +815,11 @@ test('an agent runner that is stopped gives its run back, without what it has re
   expect(await app.show(executionId)).toMatchObject({ status: 'ended', reason: 'RUNNER_STOPPED' })
 })
 
-test('log groups are read on from where they ended, and checks in the time that is asked for', async () => {
+test('log groups are read on from where they ended, and checks in the time that is asked for; one that ran is something', async () => {
   const word = (n: number) => [n % 26, Math.floor(n / 26)].map((at) => String.fromCharCode(97 + at)).join('')
   const lines = Array.from({ length: 120 }, (_, n) => ({ level: 'info', message: `${word(n)} was taken` }))
   const app = await makeMaintainedApp(system, { lines })
-  const { call } = await playByHand(app)
+  const { call, executionId } = await playByHand(app)
   const groupsFrom = async (offset: number) => {
     const answer = await call('log_groups', { offset })
     if (answer.kind !== 'result') throw new Error(answer.code)
@@ -837,6 +836,8 @@ test('log groups are read on from where they ended, and checks in the time that 
   expect(await groupsFrom(120)).toMatchObject({ groups: [], truncated: false })
 
   const { id: checkId } = await addCheck(app)
+  await addCheck(app, 'Never ran')
+  expect(await call('check_history', {})).toMatchObject({ result: { checks: [{ runs: [] }, { runs: [] }] } })
   const [now, { id: orgId }] = [system.clock.now(), app.org]
   const before = new Date(now.getTime() - 60_000)
   const ran = { orgId, checkId, result: 'pass' } as const
@@ -847,9 +848,12 @@ test('log groups are read on from where they ended, and checks in the time that 
   const runsIn = async (time: { from?: string; to?: string }) => {
     const answer = await call('check_history', time)
     if (answer.kind !== 'result') throw new Error(answer.code)
-    return (answer.result as ToolOutput<'check_history'>).checks[0]!.runs.map(({ ref }) => ref)
+    const { checks } = answer.result as ToolOutput<'check_history'>
+    return checks.find(({ id }) => id === checkId)!.runs.map(({ ref }) => ref)
   }
   expect(await runsIn({})).toEqual(['check:chr_2', 'check:chr_1'])
   expect(await runsIn({ to: now.toISOString() })).toEqual(['check:chr_1'])
   expect(await runsIn({ from: now.toISOString() })).toEqual(['check:chr_2'])
+  const looks = (await app.show(executionId)).steps.filter(({ tool }) => tool === 'check_history')
+  expect(looks.map(({ result }) => result)).toEqual(['NOTHING_THERE', 'ok', 'ok', 'ok'])
 })

@@ -11,7 +11,12 @@ import { listAudit } from '../../src/contracts/audit.ts'
 import { listGrants, listOauthClients } from '../../src/contracts/grants.ts'
 import { REMOTE_ANSWER_SECONDS } from '../../src/contracts/limits.ts'
 import { listLogs } from '../../src/contracts/logs.ts'
-import { createMachineAgent, listMachineAgents } from '../../src/contracts/machine-agents.ts'
+import {
+  addMachineAgentCredential,
+  createMachineAgent,
+  listMachineAgents,
+  revokeMachineAgentCredential,
+} from '../../src/contracts/machine-agents.ts'
 import { listMembers } from '../../src/contracts/members.ts'
 import {
   listOrganizations,
@@ -383,9 +388,12 @@ describe('is pending', () => {
   )
 })
 
-test('a machine agent, with its credentials', async () => {
+test('a machine agent, with its credentials; one that was revoked before has ended already', async () => {
   const name = unique('robot')
-  const { id } = await ofAdmin()(createMachineAgent, { name, scopes: ['data:read'] })
+  const { id, credentials } = await ofAdmin()(createMachineAgent, { name, scopes: ['data:read'] })
+  const path = { machine_agent_id: id }
+  await ofAdmin()(addMachineAgentCredential, path)
+  await ofAdmin()(revokeMachineAgentCredential, { ...path, credential_id: credentials[0]!.id })
   const { ended } = await ofAdmin()(endWithReceipt, { of: 'machine_agent', id })
   expect(ended).toEqual({ machine_agent: 1, machine_credential: 1, grant: 1 })
   expect((await ofAdmin()(listMachineAgents, {})).machine_agents).toEqual([])

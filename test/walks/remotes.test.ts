@@ -632,9 +632,17 @@ describe('a remote', () => {
     await later()
     expect(await work()).toBe(1)
     expect((await show(id)).pull_request).toMatchObject({ state: 'open', code: 'REMOTE_UNREACHABLE' })
+    const first = host
     await start('forgejo')
     await set('forgejo')
-    expect(await show(id)).toMatchObject({ state: 'failed', pull_request: { code: 'REMOTE_REMOVED' } })
+    const given = { state: 'failed', pull_request: { state: 'failed', code: 'REMOTE_REMOVED' } }
+    expect(await show(id)).toMatchObject(given)
+    // Nor is what was to be opened at one repository opened at another.
+    expect((await retry(id)).pull_request).toMatchObject({ state: 'opening' })
+    host = first
+    await set()
+    expect(await show(id)).toMatchObject(given)
+    expect(await work()).toBe(0)
     // Without a remote it is deployed, and in the head from then on.
     await as(admin)(removeAppRemote, { alias })
     const retried = await retry(id)

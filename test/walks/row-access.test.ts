@@ -148,8 +148,12 @@ describe('groups', () => {
     expect(await seen()).toEqual(['open'])
     await call(renameGroup, { group_id, name: 'board' })
     expect(await seen()).toEqual(['open', 'board'])
+    const { id: another } = await call(createGroup, { name: 'staff' })
+    await call(addGroupMember, { group_id: another, member_id: viewer!.userId })
     await call(removeGroupMember, { group_id, member_id: viewer!.email })
     expect(await seen()).toEqual(['open'])
+    // They are in the others all the same.
+    expect((await call(showGroup, { group_id: another })).members).toMatchObject([{ id: viewer!.userId }])
     await call(addGroupMember, { group_id, member_id: viewer!.userId })
     expect(await seen()).toEqual(['open', 'board'])
     // As whoever left and came back: the place of a membership that has ended is theirs again once it is given again.

@@ -29,7 +29,7 @@ import {
 } from '../../src/cores/trail/index.ts'
 import { emptySeals, sealRemoval } from '../../src/cores/trail/seal-removal.ts'
 import { readEvents } from '../../src/cores/trail/stream-trail.ts'
-import { readSigner } from '../../src/cores/trail/trail-keys.ts'
+import { addKey, readSigner } from '../../src/cores/trail/trail-keys.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
 import { trailVerifier, type TrailReport } from '../../src/cli/trail/verify-trail.ts'
 import { dataKeys } from '../../src/trust/data-key.ts'
@@ -564,6 +564,21 @@ describe('in a database of its own', () => {
       row: 5,
       says: 'seal 2 does not follow the seal before it',
     })
+  })
+
+  test('after a rotation the new key signs, and the one before vouches for it', async () => {
+    await fill('org_rotated', [1])
+    const before = await withTransaction(database.db, (tx) => readSigner(tx, deps))
+    const { id } = await withTransaction(database.db, (tx) => addKey(tx, deps))
+    const lines = await fill('org_rotated', [1])
+    for (const trail of [lines, await exported('org_rotated_other')]) {
+      const report = verified(trail)
+      expect(report).toMatchObject({ problem: null, seals: 2, head: { key: id } })
+      expect(report.keys.slice(-2)).toEqual([
+        { id: before.id, vouched: true },
+        { id, vouched: true },
+      ])
+    }
   })
 
   test('retention leaves a signed seal that says what it deleted, and nothing else may be missing', async () => {
