@@ -147,6 +147,8 @@ describe('settings', () => {
     // Left out is kept.
     const changed = await call(updateMaintenanceSettings, { ...asked, timezone: 'Europe/Berlin' })
     expect(changed).toMatchObject({ enabled: true, model: 'rules', timezone: 'Europe/Berlin' })
+    // Three o'clock is another time there.
+    expect(changed.next_run_at).toBe('2026-03-03T02:00:00.000Z')
     await call(updateMaintenanceSettings, { ...asked, enabled: false })
     // The model is known by now.
     expect(await call(updateMaintenanceSettings, { ...asked, enabled: true })).toMatchObject({

@@ -43,7 +43,12 @@ import {
   listProposals,
   retryProposal,
 } from '../../src/contracts/proposals.ts'
-import { listRevisions, pushRevision } from '../../src/contracts/revisions.ts'
+import {
+  downloadRevision,
+  findMissingFiles,
+  listRevisions,
+  pushRevision,
+} from '../../src/contracts/revisions.ts'
 import { elevateSupportSession, startSupportSession } from '../../src/contracts/support.ts'
 import { priorFindings } from '../../src/cores/agent-tools/prior-findings.ts'
 import { Fenced, sweepMaintenance, type RunKey } from '../../src/cores/maintenance/index.ts'
@@ -67,7 +72,7 @@ import {
   startRun,
   type Agent,
 } from '../support/proposals.ts'
-import { archiveOf, sha256, type Tree } from '../support/source.ts'
+import { archiveOf, sha256, treeIn, type Tree } from '../support/source.ts'
 import { OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
 
 const SUM = 'export const sum = (items) =>\n  items.reduce((total, { price }) => total + price, 0)\n'
@@ -534,13 +539,21 @@ describe('a change that the agent may not propose', () => {
       'open',
       'proposed',
     ])
-    // The day is that of the organization's time zone.
-    await endAs(system, run, 'proposed')
-    await owner(updateMaintenanceSettings, { org_id: org!.id, timezone: 'Pacific/Kiritimati' })
-    run = await startRun(system, owner, alias)
-    await read(agent, run, linesRead('src/other.js', TREE['src/other.js']!.trimEnd()))
-    expect(await refusedCode(propose(agent, run, { evidence: other, edits: [second] }))).toBe('ok')
-    await owner(updateMaintenanceSettings, { org_id: org!.id, timezone: 'UTC' })
+  })
+
+  test('is a second one of the day by the time zone of the organization, and of no other', async () => {
+    expect(await attempt(REPAIR)).toBe('ok')
+    const second = { path: 'src/other.js', old_text: 'other = 1', new_text: 'other = 2' }
+    const again = () =>
+      refusedCode(propose(agent, run, { evidence: ['file:src/other.js#L1-L1'], edits: [second] }))
+    const setZone = ({ id: org_id, owner: { call } }: Org, timezone: string) =>
+      call(updateMaintenanceSettings, { org_id, timezone })
+    await setZone(other!, 'Pacific/Kiritimati')
+    expect(await again()).toBe('PROPOSAL_LIMIT')
+    // There it is tomorrow.
+    await setZone(org!, 'Pacific/Kiritimati')
+    expect(await again()).toBe('ok')
+    await setZone(org!, 'UTC')
   })
 })
 
@@ -863,7 +876,10 @@ describe('retrying', () => {
     const again = await retry(id)
     expect(again.state).toBe('approved')
     expect(again.deployment_id).not.toBe(first)
-    await finish(1)
+    // One that is cancelled is not there either, and what it was to repair is open again.
+    await owner(deploy.cancelDeployment, { alias, deployment_id: again.deployment_id! })
+    expect((await show(id)).state).toBe('failed')
+    expect(await owner(showAppMaintenance, { alias })).toMatchObject({ open_findings: 1, open_proposals: 1 })
     await pushAs({ ...TREE, 'src/other.js': 'export const other = 2\n' }, { replace: 'true' })
     expect(await retry(id)).toMatchObject({ state: 'stale', decided: null, deployment_id: null })
     const [undecided] = await system.db.select().from(proposals).where(eq(proposals.id, id))
@@ -1038,6 +1054,13 @@ test('retention keeps the revisions of a proposal that may be deployed', async (
   await system.db.delete(proposals).where(eq(proposals.id, id))
   await sweepRevisions(limits)
   expect(await kept()).not.toContain(new_revision_id)
+  // A day later the contents go that only those had, and none that one of the others names.
+  const dayLater = () => new Date(system.clock.now().getTime() + 25 * 60 * 60 * 1000)
+  await sweepRevisions({ ...limits, clock: dayLater })
+  const wanted = { alias, sha256: ['0', '11', TREE['src/other.js']!].map(sha256) }
+  expect((await owner(findMissingFiles, wanted)).missing).toEqual([sha256('0')])
+  const { body } = await owner(downloadRevision, { alias, revision_id: head! })
+  expect(treeIn(body)).toEqual({ ...TREE, 'n.txt': '11' })
 })
 
 describe('whether a deployed fix worked', () => {
