@@ -31,7 +31,7 @@ import { exchangeSignInCode } from '../../src/contracts/sessions.ts'
 import { showUnsubscribe } from '../../src/contracts/subscriptions.ts'
 import { listApiTokens, rotateApiToken } from '../../src/contracts/tokens.ts'
 import { bindServiceAccount } from '../../src/contracts/workloads.ts'
-import { endLost } from '../../src/cores/endings/index.ts'
+import { endLost, recordRestore } from '../../src/cores/endings/index.ts'
 import { beginInstallationEpoch, endInstallationEpoch, readKeyEpoch } from '../../src/cores/key-epoch.ts'
 import { readTimeline } from '../../src/cores/timeline.ts'
 import { unsubscribeToken } from '../../src/cores/notifications/subscriptions/unsubscribe-token.ts'
@@ -355,7 +355,7 @@ test.runIf(inject('everyCase'))('the command of an installation with hosted auth
 
 // The embedded database has no standby that could lose it.
 test.skipIf(inject('engine') === 'pglite')(
-  'and no failover brings them back where there is a journal',
+  'and no failover brings them back where there is a journal, only a restore that is recorded',
   async () => {
     const { db, url, close } = await newDatabase()
     const folder = await mkdtemp(join(tmpdir(), 'svc-rotation-'))
@@ -378,12 +378,18 @@ test.skipIf(inject('engine') === 'pglite')(
     await endAppTokens(config, { log })
     const after = await readKeyEpoch(db)
     expect(after).not.toBe(before)
-    // As the standby has it that takes over.
-    await db.update(installationFacts).set({ value: before }).where(eq(installationFacts.name, 'key_epoch'))
     const journal = await openJournal(config, { clock: realClock, log })
-    const { lineage } = (await readTimeline(db))!
-    await endLost({ db, clock: realClock }, await journal!.read(lineage))
-    await journal!.close()
-    expect(await readKeyEpoch(db)).toBe(after)
+    onTestFinished(() => journal!.close())
+    const startedWithEpochOfBefore = async () => {
+      await db.update(installationFacts).set({ value: before }).where(eq(installationFacts.name, 'key_epoch'))
+      const { lineage } = (await readTimeline(db))!
+      await endLost({ db, clock: realClock }, await journal!.read(lineage))
+      return readKeyEpoch(db)
+    }
+    // As the standby has it that takes over.
+    expect(await startedWithEpochOfBefore()).toBe(after)
+    // As the backup has it that somebody went back to on purpose.
+    await recordRestore(db, realClock())
+    expect(await startedWithEpochOfBefore()).toBe(before)
   },
 )

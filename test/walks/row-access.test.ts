@@ -36,7 +36,7 @@ import {
   startWithDatabases,
   type SystemWithDatabases,
 } from '../support/data-sources.ts'
-import { makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
+import { makeMember, makeOrganization, makePerson, unique, type Org, type Person } from '../support/make.ts'
 import { expectStaysLess, setAccessColumn } from '../support/narrowings.ts'
 import {
   askAll,
@@ -185,6 +185,8 @@ describe('groups', () => {
       { id: viewer!.userId, kind: 'member', name: viewer!.name, email: viewer!.email },
     ])
     expect((await other.owner.call(showGroup, { group_id: there.id })).members).toEqual([])
+    // An address that somebody merely claims is nobody's.
+    const claimed = await makeMember(system, org, 'viewer', await makePerson(system, { verified: false }))
     for (const strange of [
       () => call(showGroup, { group_id: there.id }),
       () => call(renameGroup, { group_id: there.id, name: 'Mine' }),
@@ -193,9 +195,11 @@ describe('groups', () => {
       () => call(removeGroupMember, { group_id: there.id, member_id: viewer!.userId }),
       () => call(addGroupMember, { group_id, member_id: other.owner.userId }),
       () => call(addGroupMember, { group_id, member_id: other.owner.email }),
+      () => call(addGroupMember, { group_id, member_id: claimed.email }),
     ]) {
       await expect(strange()).rejects.toMatchObject({ code: 'NOT_FOUND' })
     }
+    expect(await call(addGroupMember, { group_id, member_id: claimed.userId })).toMatchObject({ email: null })
     for (const refused of [
       () => as(viewer!)(listGroups, {}),
       () => as(viewer!)(createGroup, { name: 'Mine' }),
