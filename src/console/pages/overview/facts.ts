@@ -2,7 +2,6 @@
 import type * as z from 'zod'
 import { summarizeActivity } from '../../../contracts/activity.ts'
 import { summarizeApps } from '../../../contracts/app-summaries.ts'
-import { listIntegrationHealth } from '../../../contracts/deliveries.ts'
 import { ERRORS, ServiceError } from '../../../contracts/errors.ts'
 import { listAskableDataSources, listDataSources } from '../../../contracts/data-sources.ts'
 import { listGrants } from '../../../contracts/grants.ts'
@@ -14,8 +13,8 @@ import { atLeast } from '../../../contracts/roles.ts'
 import { SAMPLE_SOURCE } from '../../../contracts/sample.ts'
 import { hasRole, type ConsoleSession, type Organization } from '../../context.ts'
 import { unlessOff, unlessRefused } from '../maintenance/maintenance-labels.ts'
-import { conditionOf } from '../deliveries/integration-condition.ts'
 import { mayInvite } from '../members/invitations.ts'
+import { readIntegrations } from './read-integrations.ts'
 
 export type Facts = Awaited<ReturnType<typeof factsOf>>
 export type CallDay = { day: string; calls: number; questions: number; refused: number }
@@ -32,7 +31,7 @@ export async function factsOf(session: ConsoleSession, organization: Organizatio
       countCalls(session, now),
       session.call(listGrants, { all: String(isAdmin), limit: 1, count: 'true' }),
       sourcesOf(session, organization),
-      isAdmin ? integrationsOf(session) : undefined,
+      isAdmin ? readIntegrations(session.call) : undefined,
       countToReview(session, org_id),
       failingChecksOf(session),
       mayInvite(organization) ? session.call(listMembers, { org_id, limit: 2 }) : undefined,
@@ -64,17 +63,6 @@ async function countToReview(session: ConsoleSession, org_id: string): Promise<n
 }
 
 const isAway = (error: unknown): boolean => error instanceof ServiceError && ERRORS[error.code].status >= 500
-
-/** What the last 24 hours lie in. */
-const RECENT_DAYS = 2
-
-/** One that has never worked may have failed before that; all days of all of them take three times as long. */
-async function integrationsOf({ call }: ConsoleSession) {
-  const { integrations } = await call(listIntegrationHealth, { days: RECENT_DAYS })
-  return integrations.some((one) => conditionOf(one) === 'unused')
-    ? (await call(listIntegrationHealth, {})).integrations
-    : integrations
-}
 
 /** As many as the page of apps shows at first. */
 const APPS_LOOKED_AT = 50
