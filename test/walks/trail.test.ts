@@ -808,8 +808,10 @@ describe('in a database of its own', () => {
     expect(JSON.stringify(plan)).toContain('Index Scan using trail_pending_trail_order_org_id_pk')
   })
 
-  test('an export has so many of those that wait, and says that there are more', async () => {
-    await database.db.execute(sql`
+  test.runIf(inject('everyCase'))(
+    'an export has so many of those that wait, and says that there are more',
+    async () => {
+      await database.db.execute(sql`
       with added as (
         insert into activity (org_id, id, at, type, name, user_id, user_name, entry_point, outcome, duration_ms,
           question_bytes, answer_bytes, request_id, trail_order)
@@ -817,17 +819,18 @@ describe('in a database of its own', () => {
           'mcp', 'answered', 1, 1, 1, 'req_1', nextval('trail_order')
         from generate_series(1, 10001) n returning trail_order, org_id, id)
       insert into trail_pending select * from added`)
-    await act(deps, 'org_waits_other')
-    const endOf = async (orgId: string) => JSON.parse((await exported(orgId)).at(-1)!) as object
-    expect(await endOf('org_waits')).toEqual({ end: { seals: 0, unsealed: 10_000, more: true } })
-    expect(await endOf('org_waits_other')).toEqual({ end: { seals: 0, unsealed: 1 } })
-    // One less, and they are all there.
-    await database.db.execute(sql`delete from trail_pending where org_id = 'org_waits'
+      await act(deps, 'org_waits_other')
+      const endOf = async (orgId: string) => JSON.parse((await exported(orgId)).at(-1)!) as object
+      expect(await endOf('org_waits')).toEqual({ end: { seals: 0, unsealed: 10_000, more: true } })
+      expect(await endOf('org_waits_other')).toEqual({ end: { seals: 0, unsealed: 1 } })
+      // One less, and they are all there.
+      await database.db.execute(sql`delete from trail_pending where org_id = 'org_waits'
       and id = (select max(id) from trail_pending where org_id = 'org_waits')`)
-    expect(await endOf('org_waits')).toEqual({ end: { seals: 0, unsealed: 10_000 } })
-    for (const table of ['trail_pending', 'activity'])
-      await database.db.execute(sql`delete from ${sql.raw(table)} where org_id = 'org_waits'`)
-  })
+      expect(await endOf('org_waits')).toEqual({ end: { seals: 0, unsealed: 10_000 } })
+      for (const table of ['trail_pending', 'activity'])
+        await database.db.execute(sql`delete from ${sql.raw(table)} where org_id = 'org_waits'`)
+    },
+  )
 
   test('a sealer that dies in the midst of it has sealed nothing, and the next one seals all', async () => {
     await act(deps, 'org_dies')
