@@ -21,22 +21,25 @@ import {
 } from './vitest.config.ts'
 
 const long = (name: string) => `test/long/${name}.test.ts`
+const walk = (name: string) => `test/walks/${name}.test.ts`
 
 const ABOUT_POOLERS = matching(long('pgbouncer'))
 
-/** What asks how long something takes, how much memory is kept, what a crowd does to a single caller, or has deadlines between processes: one after the other. */
+/** What asks how long something takes, how much memory is kept, or what a crowd does to a single caller: one after the other. */
 const ONE_BY_ONE = matching(
-  ...['accept-under-load', 'closing-receiver', 'ended-threads', 'ending-receipt', 'first-start'].map(long),
-  ...[
-    'kill-notifications',
-    'lost-database',
-    'mcp-load',
-    'model-flood',
-    'neighbors',
-    'one-process',
-    'registration-flood',
-  ].map(long),
-  ...['replicas', 'runaway-question', 'silent-sockets', 'split', 'standby', 'starved-machine'].map(long),
+  ...['accept-under-load', 'closing-receiver', 'ended-threads', 'first-start', 'mcp-load'].map(long),
+  ...['model-flood', 'neighbors', 'one-process', 'registration-flood', 'runaway-question'].map(long),
+  ...['silent-sockets', 'starved-machine'].map(long),
+)
+
+/**
+ * What waits most of its time, for leases to lapse and servers to come back, and has deadlines between processes: beside each
+ * other, and not beside what takes all there is.
+ */
+const WAITING = matching(
+  ...['ending-receipt', 'replicas', 'split', 'standby', 'lost-database', 'lost-tail', 'runner'].map(long),
+  ...['kill-checks', 'kill-documents', 'kill-load', 'kill-maintenance', 'kill-notifications'].map(long),
+  ...['kill-one-process-run', 'kill-pipelines'].map(long),
 )
 
 /** The others wait more than they work, or are right however slow they are. */
@@ -72,18 +75,30 @@ const shared = {
 const hasPgBouncer = findPgBouncer() !== undefined
 if (!hasPgBouncer) console.log('Walks behind PgBouncer are skipped: there is no pgbouncer here.')
 
-/** Every walk once more, through a pooler. Like the hosted ones with the cases of `npm test`: both engines run all of them. */
+/**
+ * Once more through a pooler, and once more with hosted auth: what `npm test` runs, in which each operation and each loop is,
+ * and of the slow walks those that a connection or a credential decides. Both engines run all of them, with every case.
+ */
+const SLOW_POOLED = matching(
+  ...['databases', 'delivery-workbench', 'load-races', 'loads', 'maintenance-races'].map(walk),
+  ...['managed-postgres', 'process', 'run-endings'].map(walk),
+)
+const SLOW_HOSTED = matching(
+  ...['bad-input', 'invitation-limits', 'machine-agent-endings', 'scopes', 'workload-identity'].map(walk),
+)
+const slowBut = (kept: readonly string[]) => SLOW_WALKS.filter((file) => !kept.includes(file))
+
 const POOLED: TestProjectInlineConfiguration = {
   test: {
     ...onEngine('postgres', {
       name: 'pgbouncer',
       include: ours([...(hasPgBouncer ? WALKS : []), ...ABOUT_POOLERS]),
-      exclude: process.env['TEST_PGVECTOR_URL'] ? [] : ABOUT_VECTORS,
+      exclude: [...slowBut(SLOW_POOLED), ...(process.env['TEST_PGVECTOR_URL'] ? [] : ABOUT_VECTORS)],
       isolate: false,
       maxWorkers: WORKERS,
       testTimeout: 60_000,
       hookTimeout: 2 * 60_000,
-      sequence: { groupOrder: 3 },
+      sequence: { groupOrder: 4 },
     }),
     provide: { engine: 'postgres', isPooled: hasPgBouncer, everyCase: false },
   },
@@ -95,12 +110,12 @@ const HOSTED: TestProjectInlineConfiguration = {
     // Not isolated, as in `npm test`.
     name: 'hosted',
     include: ours(matching('test/walks/*.test.ts')),
-    exclude: matching(...Object.keys(FILES)),
+    exclude: [...matching(...Object.keys(FILES)), ...slowBut(SLOW_HOSTED)],
     setupFiles: ['test/support/check-statements.ts', 'test/support/hosted-walks.ts'],
     provide: { engine: 'pglite', auth: 'hosted', everyCase: false },
     isolate: false,
     maxWorkers: WORKERS,
-    sequence: { groupOrder: 2 },
+    sequence: { groupOrder: 3 },
   },
 }
 
@@ -141,9 +156,18 @@ export default defineConfig({
           ...shared,
           name: 'parallel',
           include: ours(AT_ONCE),
-          exclude: [...ONE_BY_ONE, ...ABOUT_POOLERS, ...ASKED_FOR],
+          exclude: [...ONE_BY_ONE, ...WAITING, ...ABOUT_POOLERS, ...ASKED_FOR],
           maxWorkers: WORKERS,
           sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        test: {
+          ...shared,
+          name: 'waiting',
+          include: ours(WAITING),
+          maxWorkers: WORKERS,
+          sequence: { groupOrder: 1 },
         },
       },
       {
@@ -152,7 +176,7 @@ export default defineConfig({
           name: 'serial',
           include: ours(ONE_BY_ONE),
           fileParallelism: false,
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
         },
       },
       {
@@ -162,7 +186,7 @@ export default defineConfig({
           name: 'kube',
           include: ours(matching('test/kube/*.test.ts')),
           fileParallelism: false,
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
         },
       },
       HOSTED,
