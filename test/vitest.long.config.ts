@@ -39,8 +39,10 @@ const ONE_BY_ONE = matching(
 const WAITING = matching(
   ...['ending-receipt', 'replicas', 'split', 'standby', 'lost-database', 'lost-tail', 'runner'].map(long),
   ...['kill-checks', 'kill-documents', 'kill-load', 'kill-maintenance', 'kill-notifications'].map(long),
-  ...['kill-one-process-run', 'kill-pipelines'].map(long),
+  ...['agent-runner-apart', 'kill-one-process-run', 'kill-pipelines', 'maintenance-story'].map(long),
 )
+/** So many leave some of two cores, because they wait. */
+const WAITING_AT_ONCE = 4
 
 /** The others wait more than they work, or are right however slow they are. */
 const AT_ONCE = matching(
@@ -77,7 +79,8 @@ if (!hasPgBouncer) console.log('Walks behind PgBouncer are skipped: there is no 
 
 /**
  * Once more through a pooler, and once more with hosted auth: what `npm test` runs, in which each operation and each loop is,
- * and of the slow walks those that a connection or a credential decides. Both engines run all of them, with every case.
+ * and of the slow walks those that a connection or a credential decides. Both engines run all of them. Pages of the console
+ * have no connection to a database.
  */
 const SLOW_POOLED = matching(
   ...['databases', 'delivery-workbench', 'load-races', 'loads', 'maintenance-races'].map(walk),
@@ -93,12 +96,16 @@ const POOLED: TestProjectInlineConfiguration = {
     ...onEngine('postgres', {
       name: 'pgbouncer',
       include: ours([...(hasPgBouncer ? WALKS : []), ...ABOUT_POOLERS]),
-      exclude: [...slowBut(SLOW_POOLED), ...(process.env['TEST_PGVECTOR_URL'] ? [] : ABOUT_VECTORS)],
+      exclude: [
+        ...slowBut(SLOW_POOLED),
+        ...matching('test/walks/console/*.test.ts'),
+        ...(process.env['TEST_PGVECTOR_URL'] ? [] : ABOUT_VECTORS),
+      ],
       isolate: false,
       maxWorkers: WORKERS,
       testTimeout: 60_000,
       hookTimeout: 2 * 60_000,
-      sequence: { groupOrder: 4 },
+      sequence: { groupOrder: 3 },
     }),
     provide: { engine: 'postgres', isPooled: hasPgBouncer, everyCase: false },
   },
@@ -127,17 +134,21 @@ export default defineConfig({
     reporters: ['default', recordProof(third === undefined ? 'all' : `${third}/3`)],
     projects: [
       {
-        // As in `npm test`: a worker loads the program once for all its files.
-        test: onEngine('pglite', {
-          name: 'embedded',
-          include: ours(WALKS),
-          exclude: ON_EMBEDDED,
-          isolate: false,
-          maxWorkers: WORKERS,
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
-          sequence: { groupOrder: 0 },
-        }),
+        // As in `npm test`: a worker loads the program once for all its files. On Postgres with every case.
+        test: onEngine(
+          'pglite',
+          {
+            name: 'embedded',
+            include: ours(WALKS),
+            exclude: ON_EMBEDDED,
+            isolate: false,
+            maxWorkers: WORKERS,
+            testTimeout: 60_000,
+            hookTimeout: 60_000,
+            sequence: { groupOrder: 0 },
+          },
+          { everyCase: false },
+        ),
       },
       {
         test: onEngine('postgres', {
@@ -166,7 +177,7 @@ export default defineConfig({
           ...shared,
           name: 'waiting',
           include: ours(WAITING),
-          maxWorkers: WORKERS,
+          maxWorkers: WAITING_AT_ONCE,
           sequence: { groupOrder: 1 },
         },
       },
