@@ -20,6 +20,10 @@ export const recordProof = (part: string): Reporter => ({
   onInit(of) {
     vitest = of
   },
+  // At once: a whole run takes an hour, and tells of its failures at the end.
+  onTestCaseResult(test) {
+    for (const { message } of test.result().errors ?? []) console.log(`${test.fullName}: ${message}`)
+  },
   async onTestRunEnd(modules, errors, reason) {
     if (reason === 'interrupted') return
     const whole = await isWhole(modules)

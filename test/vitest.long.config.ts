@@ -39,7 +39,8 @@ const ONE_BY_ONE = matching(
 const WAITING = matching(
   ...['ending-receipt', 'replicas', 'split', 'standby', 'lost-database', 'lost-tail', 'runner'].map(long),
   ...['kill-checks', 'kill-documents', 'kill-load', 'kill-maintenance', 'kill-notifications'].map(long),
-  ...['agent-runner-apart', 'kill-one-process-run', 'kill-pipelines', 'maintenance-story'].map(long),
+  ...['agent-runner-apart', 'kill-configuration', 'kill-first-run', 'kill-one-process-run'].map(long),
+  ...['kill-pipelines', 'maintenance-story'].map(long),
 )
 /** So many leave some of two cores, because they wait. */
 const WAITING_AT_ONCE = 4
@@ -47,8 +48,6 @@ const WAITING_AT_ONCE = 4
 /** The others wait more than they work, or are right however slow they are. */
 const AT_ONCE = matching(
   ...['browser', 'cli', 'conformance', 'long'].map((folder) => `test/${folder}/*.test.ts`),
-  ...SLOW_UNITS,
-  ...withMoreCases(UNITS),
 )
 /** Two leave some of two cores, because much of it waits; four, begun with the longest, starve each other. */
 const WORKERS = 3
@@ -107,7 +106,7 @@ const POOLED: TestProjectInlineConfiguration = {
       hookTimeout: 2 * 60_000,
       sequence: { groupOrder: 3 },
     }),
-    provide: { engine: 'postgres', isPooled: hasPgBouncer, everyCase: false },
+    provide: { engine: 'postgres', isPooled: hasPgBouncer, everyCase: true },
   },
 }
 
@@ -134,26 +133,23 @@ export default defineConfig({
     reporters: ['default', recordProof(third === undefined ? 'all' : `${third}/3`)],
     projects: [
       {
-        // As in `npm test`: a worker loads the program once for all its files. On Postgres with every case.
-        test: onEngine(
-          'pglite',
-          {
-            name: 'embedded',
-            include: ours(WALKS),
-            exclude: ON_EMBEDDED,
-            isolate: false,
-            maxWorkers: WORKERS,
-            testTimeout: 60_000,
-            hookTimeout: 60_000,
-            sequence: { groupOrder: 0 },
-          },
-          { everyCase: false },
-        ),
+        // As in `npm test`: a worker loads the program once for all its files.
+        test: onEngine('pglite', {
+          name: 'embedded',
+          include: ours(WALKS),
+          exclude: ON_EMBEDDED,
+          isolate: false,
+          maxWorkers: WORKERS,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          sequence: { groupOrder: 0 },
+        }),
       },
       {
+        // The others are in `npm test` on Postgres, and here behind the pooler with every case.
         test: onEngine('postgres', {
           name: 'postgres',
-          include: ours([...SLOW_WALKS, ...withMoreCases(WALKS)]),
+          include: ours(SLOW_WALKS),
           exclude: WITHOUT_SERVER,
           isolate: false,
           maxWorkers: WORKERS,
@@ -161,6 +157,16 @@ export default defineConfig({
           hookTimeout: 60_000,
           sequence: { groupOrder: 0 },
         }),
+      },
+      {
+        test: {
+          ...shared,
+          name: 'units',
+          include: ours([...SLOW_UNITS, ...withMoreCases(UNITS)]),
+          isolate: false,
+          maxWorkers: WORKERS,
+          sequence: { groupOrder: 0 },
+        },
       },
       {
         test: {
