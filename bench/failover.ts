@@ -52,7 +52,6 @@ async function measure(cluster: Cluster, folder: string): Promise<string[]> {
     ACTOR_ASSERTION_SECRET: secret(),
     DATA_KEY: secret(),
     MANAGED_DATABASE_URL: 'embedded',
-    MANAGED_DATABASE_PORT: '0',
     DATABASE_POOL: '8',
   }
   const first = await startOurs(`${folder}/one`, database, settings)

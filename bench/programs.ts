@@ -38,6 +38,8 @@ export const serverEnv = (folder: string, port: number, more: Record<string, str
   SVC_DATA_DIR: folder,
   PORT: String(port),
   METRICS_PORT: 'off',
+  // Whichever is free: another server may be running.
+  MANAGED_DATABASE_PORT: '0',
   LOG_LEVEL: 'warn',
   ...more,
 })

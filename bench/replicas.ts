@@ -73,7 +73,6 @@ async function startSide(
     ACTOR_ASSERTION_SECRET: secret(),
     DATA_KEY: secret(),
     MANAGED_DATABASE_URL: process.env['TEST_PGVECTOR_URL'] ?? 'embedded',
-    MANAGED_DATABASE_PORT: '0',
     MANAGED_CONNECTIONS: '60',
     ...Object.fromEntries(LIMITS.map((limit) => [limit, '1000000'])),
   }

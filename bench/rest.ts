@@ -76,7 +76,7 @@ async function databaseOn(server: string, name: string): Promise<string> {
 async function restOf(folder: string, env: Record<string, string>): Promise<number> {
   const port = await freePort()
   const start = async () => {
-    const more = { MANAGED_DATABASE_PORT: '0', MANAGED_DATABASE_URL: 'embedded', ...env }
+    const more = { MANAGED_DATABASE_URL: 'embedded', ...env }
     const program = startServer(folder, port, more)
     await untilAnswers(`http://localhost:${port}/readyz`, program)
     return program

@@ -35,7 +35,6 @@ export const scim = () =>
       server = startServer(folder, port, {
         DATABASE_URL: await newDatabase(postgres.url, 'scim'),
         MANAGED_DATABASE_URL: 'embedded',
-        MANAGED_DATABASE_PORT: '0',
         JWT_SECRET: secret(),
         JWT_SIGNING_KEY: secret(),
         ACTOR_ASSERTION_SECRET: secret(),

@@ -39,7 +39,6 @@ export const workload = () =>
       const settings = {
         DATABASE_URL: await newDatabase(postgres.url, 'ours'),
         MANAGED_DATABASE_URL: 'embedded',
-        MANAGED_DATABASE_PORT: '0',
         JWT_SECRET: secret(),
         JWT_SIGNING_KEY: secret(),
         ACTOR_ASSERTION_SECRET: secret(),
