@@ -19,7 +19,7 @@ declare module 'vitest' {
   }
 }
 
-type Project = NonNullable<TestProjectInlineConfiguration['test']>
+export type Project = NonNullable<TestProjectInlineConfiguration['test']>
 const project = (name: string, test: Project): TestProjectInlineConfiguration => ({
   extends: true,
   test: { name, ...test },
@@ -104,12 +104,15 @@ export const SLOW_WALKS = matching(
   ...walks('paging', 'process', 'revisions', 'run-endings', 'scopes', 'search-everywhere', 'sign-in-socket'),
   ...walks('source-health', 'source-tables', 'tenant-limits', 'workload-identity'),
 )
+/** What a test polls for comes soon, but on a busy machine not within a second. */
+export const POLLS = { expect: { poll: { timeout: 20_000, interval: 20 } } }
 export const onEngine = (
   engine: 'pglite' | 'postgres',
   files: Project,
   { everyCase = true } = {},
 ): Project => ({
   ...files,
+  ...POLLS,
   globalSetup: [GLOBAL_SETUP],
   setupFiles: ['test/support/check-statements.ts'],
   provide: { engine, everyCase },
@@ -158,8 +161,7 @@ export default defineConfig({
     maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    // What a test polls for comes soon, but on a busy machine not within a second.
-    expect: { poll: { timeout: 20_000, interval: 20 } },
+    ...POLLS,
     reporters: ['default', countOperations],
     projects: [
       // The repository's rules with them: a project of their own would load the program once more.

@@ -13,11 +13,13 @@ import {
   SLOW_UNITS,
   ON_EMBEDDED,
   onEngine,
+  POLLS,
   SLOW_WALKS,
   UNITS,
   WALKS,
   withMoreCases,
   WITHOUT_SERVER,
+  type Project,
 } from './vitest.config.ts'
 
 const long = (name: string) => `test/long/${name}.test.ts`
@@ -27,8 +29,10 @@ const ABOUT_POOLERS = matching(long('pgbouncer'))
 
 /** What asks how long something takes, how much memory is kept, or what a crowd does to a single caller: one after the other. */
 const ONE_BY_ONE = matching(
-  ...['accept-under-load', 'closing-receiver', 'ended-threads', 'first-start', 'mcp-load'].map(long),
-  ...['model-flood', 'neighbors', 'one-process', 'registration-flood', 'runaway-question'].map(long),
+  ...['accept-under-load', 'closing-receiver', 'ended-threads', 'ending-receipt', 'first-start'].map(long),
+  ...['mcp-load', 'model-flood', 'neighbors', 'one-process', 'registration-flood', 'runaway-question'].map(
+    long,
+  ),
   ...['silent-sockets', 'starved-machine'].map(long),
 )
 
@@ -37,13 +41,13 @@ const ONE_BY_ONE = matching(
  * other, and not beside what takes all there is.
  */
 const WAITING = matching(
-  ...['ending-receipt', 'replicas', 'split', 'standby', 'lost-database', 'lost-tail', 'runner'].map(long),
+  ...['replicas', 'split', 'standby', 'lost-database', 'lost-tail', 'runner'].map(long),
   ...['kill-checks', 'kill-documents', 'kill-load', 'kill-maintenance', 'kill-notifications'].map(long),
   ...['agent-runner-apart', 'kill-configuration', 'kill-first-run', 'kill-one-process-run'].map(long),
   ...['kill-pipelines', 'maintenance-story'].map(long),
 )
-/** So many leave some of two cores, because they wait. */
-const WAITING_AT_ONCE = 4
+/** Four at once have no time left for their deadlines. */
+const WAITING_AT_ONCE = 2
 
 /** The others wait more than they work, or are right however slow they are. */
 const AT_ONCE = matching(
@@ -66,6 +70,7 @@ const ours = (patterns: readonly string[]): string[] =>
 if (third !== undefined) console.log(`The ${third}. third of the long tests.`)
 
 const shared = {
+  ...POLLS,
   globalSetup: ['test/support/global-setup.ts'],
   // Two replicas over one database need a server: PGlite has a single connection.
   provide: { engine: 'postgres' as const, auth: 'self' as const, everyCase: true },
@@ -77,26 +82,21 @@ const hasPgBouncer = findPgBouncer() !== undefined
 if (!hasPgBouncer) console.log('Walks behind PgBouncer are skipped: there is no pgbouncer here.')
 
 /**
- * Once more through a pooler, and once more with hosted auth: what `npm test` runs, in which each operation and each loop is,
- * and of the slow walks those that a connection or a credential decides. Both engines run all of them. Pages of the console
- * have no connection to a database.
+ * Once more through a pooler, with hosted auth where there can be: what `npm test` runs, in which each operation and each loop
+ * is, and of the slow walks those that a connection or a credential decides. Both engines run all of them. Pages of the
+ * console have no connection to a database.
  */
 const SLOW_POOLED = matching(
-  ...['databases', 'delivery-workbench', 'load-races', 'loads', 'maintenance-races'].map(walk),
-  ...['managed-postgres', 'process', 'run-endings'].map(walk),
+  ...['bad-input', 'databases', 'delivery-workbench', 'invitation-limits', 'load-races', 'loads'].map(walk),
+  ...['machine-agent-endings', 'maintenance-races', 'managed-postgres', 'process', 'run-endings'].map(walk),
+  ...['scopes', 'workload-identity'].map(walk),
 )
-const SLOW_HOSTED = matching(
-  ...['bad-input', 'invitation-limits', 'machine-agent-endings', 'scopes', 'workload-identity'].map(walk),
-)
-const slowBut = (kept: readonly string[]) => SLOW_WALKS.filter((file) => !kept.includes(file))
-
-const POOLED: TestProjectInlineConfiguration = {
+const pooled = (name: string, files: Project): TestProjectInlineConfiguration => ({
   test: {
     ...onEngine('postgres', {
-      name: 'pgbouncer',
-      include: ours([...(hasPgBouncer ? WALKS : []), ...ABOUT_POOLERS]),
+      name,
       exclude: [
-        ...slowBut(SLOW_POOLED),
+        ...SLOW_WALKS.filter((file) => !SLOW_POOLED.includes(file)),
         ...matching('test/walks/console/*.test.ts'),
         ...(process.env['TEST_PGVECTOR_URL'] ? [] : ABOUT_VECTORS),
       ],
@@ -106,24 +106,19 @@ const POOLED: TestProjectInlineConfiguration = {
       hookTimeout: 2 * 60_000,
       sequence: { groupOrder: 3 },
     }),
-    provide: { engine: 'postgres', isPooled: hasPgBouncer, everyCase: true },
+    ...files,
   },
-}
-
-const HOSTED: TestProjectInlineConfiguration = {
-  test: {
-    ...shared,
-    // Not isolated, as in `npm test`.
-    name: 'hosted',
-    include: ours(matching('test/walks/*.test.ts')),
-    exclude: [...matching(...Object.keys(FILES)), ...slowBut(SLOW_HOSTED)],
-    setupFiles: ['test/support/check-statements.ts', 'test/support/hosted-walks.ts'],
-    provide: { engine: 'pglite', auth: 'hosted', everyCase: false },
-    isolate: false,
-    maxWorkers: WORKERS,
-    sequence: { groupOrder: 3 },
-  },
-}
+})
+const OWN_AUTH_ALONE = matching(...Object.keys(FILES))
+const POOLED = pooled('pgbouncer', {
+  include: ours([...(hasPgBouncer ? OWN_AUTH_ALONE : []), ...ABOUT_POOLERS]),
+  provide: { engine: 'postgres', isPooled: hasPgBouncer, everyCase: true },
+})
+const HOSTED = pooled('hosted', {
+  include: ours(files(WALKS).filter((file) => !OWN_AUTH_ALONE.includes(file))),
+  setupFiles: ['test/support/check-statements.ts', 'test/support/hosted-walks.ts'],
+  provide: { engine: 'postgres', auth: 'hosted', isPooled: hasPgBouncer, everyCase: true },
+})
 
 export default defineConfig({
   root: fileURLToPath(new URL('..', import.meta.url)),

@@ -86,7 +86,7 @@ export async function furnishOrganization(
     scopes: ['data:read', 'maintenance:read'],
     scopeEdition: SCOPE_EDITION,
     payload: {},
-    keyEpoch: system.system.auth!.keyEpoch,
+    keyEpoch: system.system.auth?.keyEpoch ?? 'of the vendor',
     createdAt: now,
     expiresAt: new Date(now.getTime() + 3_600_000),
   })
@@ -286,7 +286,7 @@ async function insertProvider(system: TestSystem, { id: orgId }: Org, member: Pe
     scopes: ['data:read'],
     scopeEdition: SCOPE_EDITION,
     payload: {},
-    keyEpoch: system.system.auth!.keyEpoch,
+    keyEpoch: system.system.auth?.keyEpoch ?? 'of the vendor',
     createdAt: now,
     expiresAt: new Date(now.getTime() + 3_600_000),
   })
