@@ -626,8 +626,13 @@ describe('a model that makes the worst call at every step', () => {
   test('makes no more calls than a run has, whoever counts', async () => {
     const app = await makeMaintainedApp(system)
     const { call } = await playByHand(app)
-    for (let made = 0; made < AGENT_LIMITS.toolCalls; made++) await call('finish', {})
+    await call('read_file', { path: 'src/orders.js' })
+    for (let made = 1; made < AGENT_LIMITS.toolCalls; made++) await call('finish', {})
     await expect(call('log_groups', {})).rejects.toMatchObject({ code: 'CONFLICT' })
+    // What writes is refused before it is done.
+    const late = { kind: 'error', summary: 'late', evidence: ['file:src/orders.js#L1-L3'] }
+    await expect(call('record_finding', late)).rejects.toMatchObject({ code: 'CONFLICT' })
+    await nothingWritten(app)
   })
 
   test('answers after it was turned off, and is not heard', async () => {
