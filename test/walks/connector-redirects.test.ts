@@ -1,5 +1,7 @@
 /** Redirect URIs: three rules for loopback ports, error pages instead of open redirects, and always a consent page for loopback. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { eq } from '../../db/drizzle.ts'
+import { platformAccessGrants } from '../../db/schema.ts'
 import {
   arrive,
   decide,
@@ -166,6 +168,22 @@ describe('the page is never skipped', () => {
     expect(isConsent(await arrive(system, walker, org.owner, assistant.request(wider).url))).toBe(true)
     const again = await arrive(system, walker, org.owner, assistant.request(narrow).url)
     expect(again.location?.searchParams.has('code')).toBe(true)
+  })
+
+  /** Threat: consent that outlives what was consented to. */
+  test('for an approval that was ended, has expired, or is of other keys', async () => {
+    const clientId = host.putClient(`/${unique('ended')}.json`)
+    const walker = newWalker(system, { overSockets: true })
+    const assistant = newAssistant(system, { clientId, redirectUri: `${host.origin}/callback` })
+    const isShown = async () => isConsent(await arrive(system, walker, org.owner, assistant.request().url))
+    const now = system.clock.now()
+    for (const over of [{ revokedAt: now }, { expiresAt: now }, { keyEpoch: 'before' }]) {
+      await assistant.connect(org.owner, {}, {}, walker)
+      expect([over, await isShown()]).toEqual([over, false])
+      const isIts = eq(platformAccessGrants.clientId, clientId)
+      await system.db.update(platformAccessGrants).set(over).where(isIts)
+      expect([over, await isShown()]).toEqual([over, true])
+    }
   })
 
   test('for https on another host than the document’s', async () => {
