@@ -464,6 +464,7 @@ describe('what an agent uses', () => {
     await callFunction(agent, 'answered', ['maintenance:read'])
     await callFunction(agent, 'answered', ['maintenance:read'])
     await callFunction(agent, 'refused', ['data:read'])
+    await ask(agent, 'db_unknown')
     await callFunction(agent, 'answered', ['proposals:decide'])
     const { use } = await show(viewer, agent)
     expect(use).toEqual({
