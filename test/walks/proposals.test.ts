@@ -56,6 +56,7 @@ import { shipOutbox } from '../../src/cores/outbox.ts'
 import { measureFixes } from '../../src/cores/proposals/index.ts'
 import { sweepRevisions } from '../../src/cores/revisions/index.ts'
 import { actorOf, signActor } from '../support/actor.ts'
+import { insertProposal } from '../support/insert-proposal.ts'
 import { makeMachineAgent } from '../support/machine-agents.ts'
 import { makeApiToken, makeMember, makeOrganization, type Org, type Person } from '../support/make.ts'
 import { endAs, makeMaintainedApp, storageOf, turnOn } from '../support/maintenance.ts'
@@ -274,11 +275,16 @@ describe('a proposal', () => {
 
   test('is stale from the moment somebody pushes, and a push that undoes one says so', async () => {
     const { id } = await make()
+    const beside = await makeMaintainedApp(org!)
+    const { id: theirs } = await insertProposal(system, { orgId: org!.id, id: beside.id })
     await push({ ...TREE, 'new.txt': 'x' })
     expect(await show(id)).toMatchObject({
       state: 'stale',
       decision: { can: { approve: false, deny: true, retry: true } },
     })
+    // Nothing was pushed to the other app.
+    const given = { alias: beside.alias, proposal_id: theirs }
+    expect((await owner(showProposal, given)).state).toBe('ready')
     expect(await refusal(approve(id))).toEqual(['CONFLICT', 'STALE'])
     // It waits for somebody still, and what it is about is open again.
     const queue = await owner(listProposalQueue, { org_id: org!.id, limit: 200 })

@@ -200,6 +200,8 @@ describe('adding it', () => {
     expect([unproven.status, Object.keys(unproven.problems).length]).toEqual([400, 1])
     expect(unproven.html).not.toContain(unknown)
     expect((await shown())?.state).toBe('draft')
+    // Another organization's draft of the same issuer proves nothing, and keeps nobody out.
+    await addProvider(system, host, await makeOrgWithDomain(system), { issuer })
     const proof = await issuer.assertionFor(org.owner)
     const on = await page.form('Switch on').with({ assertion: proof }).submit()
     expect([on.path, on.notices]).toEqual([PATH, ['Identity provider switched on.']])
