@@ -1,5 +1,5 @@
 /** What a backup takes along, of folders that no database was ever opened in; backup.test.ts opens them. */
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -9,7 +9,7 @@ import { backupEmbedded, managedFolder } from './backup.ts'
 import { databaseFolder } from './embedded.ts'
 import { untar } from './tar.ts'
 
-test('a backup holds every managed database, and none that is half made', async () => {
+test('a backup holds every managed database, and none that is half made, for its owner only', async () => {
   const home = await mkdtemp(join(tmpdir(), 'svc-backup-managed-'))
   try {
     const [data, file, copy] = [join(home, 'data'), join(home, 'svc.backup'), join(home, 'copy')]
@@ -22,6 +22,7 @@ test('a backup holds every managed database, and none that is half made', async 
     for (const name of [...names, 'half.partial-abc'])
       await write(join(managedFolder(data), name, 'base'), '1', name)
     await backupEmbedded(data, file)
+    expect((await stat(file)).mode & 0o777).toBe(0o600)
     await mkdir(copy)
     await untar(Readable.from([gunzipSync(await readFile(file))]), copy)
     expect(await readdir(join(copy, 'm'))).toEqual(names)
