@@ -231,7 +231,7 @@ test('a grant of other keys does not live again: it has a successor', async () =
   })
 })
 
-test('a client with fewer endpoints, and tokens for less time, end what was given before, and more does not', async () => {
+test('a client with fewer endpoints, or that has to prove who it is, and tokens for less time, end what was given before, and more does not', async () => {
   const [client] = await system.db
     .select()
     .from(identityProviderClients)
@@ -242,15 +242,17 @@ test('a client with fewer endpoints, and tokens for less time, end what was give
     await change()
     return status(token)
   }
-  const endpoints = (...resources: ('platform' | 'notifications')[]) =>
-    owner().call(allowIdentityProviderClient, { client_id, max_scopes, resources })
+  const endpoints = (resources: ('platform' | 'notifications')[], may_be_public = false) =>
+    owner().call(allowIdentityProviderClient, { client_id, max_scopes, resources, may_be_public })
   const lasting = (token_minutes: number) => owner().call(updateIdentityProvider, { token_minutes })
   expect([
-    await given(() => endpoints('platform')),
-    await given(() => endpoints('platform', 'notifications')),
+    await given(() => endpoints(['platform'])),
+    await given(() => endpoints(['platform', 'notifications'])),
+    await given(() => endpoints(['platform', 'notifications'], true)),
+    await given(() => endpoints(['platform', 'notifications'])),
     await given(() => lasting(10)),
     await given(() => lasting(15)),
-  ]).toEqual([401, 200, 401, 200])
+  ]).toEqual([401, 200, 200, 401, 401, 200])
 })
 
 describe('only through the provider', () => {

@@ -75,7 +75,7 @@ beforeEach(async () => {
 const read = (
   { userId, name: userName }: Person,
   subject: string,
-  action: 'database.connection_shown' | 'database.rotated' = 'database.connection_shown',
+  action: 'database.connection_shown' | 'database.rotated' | 'database.removed' = 'database.connection_shown',
 ) =>
   system.db.transaction((tx) =>
     recordAudit(
@@ -219,13 +219,17 @@ describe('a person', () => {
     for (const one of elsewhere) void one.over
   })
 
-  test('keeps the connection strings that they read, until each is rotated', async () => {
+  test('keeps the connection strings that they read, until each is rotated or its database removed', async () => {
     const { name } = await insertSource(system, org)
     const subject = `db_${name}`
     // What was rotated before they read it is the string that they have.
     await read(admin, subject, 'database.rotated')
     for (const one of systems) one.clock.advance(1)
     for (const who of [person, admin]) await read(who, subject)
+    // One that was made anew under the name of another has another string.
+    const anew = `db_${(await insertSource(system, org)).name}`
+    await read(person, anew)
+    await read(admin, anew, 'database.removed')
     const { id } = await ofAdmin()(endWithReceipt, { of: 'person', id: person.userId })
     const receipt = await final(id)
     expect((await signedBy(receipt)).remains).toEqual(receipt.remains)
