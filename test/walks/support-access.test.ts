@@ -18,7 +18,7 @@ import {
   showOrganization,
   updateOrganization,
 } from '../../src/contracts/organizations.ts'
-import { whoAmI } from '../../src/contracts/people.ts'
+import { updateProfile, whoAmI } from '../../src/contracts/people.ts'
 import { ROLES } from '../../src/contracts/roles.ts'
 import {
   elevateSupportSession,
@@ -454,6 +454,8 @@ describe('what the organization sees', () => {
     await asStaff(createApp, { alias: 'made', name: 'Made' })
     await asStaff(updateOrganization, { org_id: org.id, timezone: 'Europe/Vienna' })
     await staff.call(createApp, { alias: unique('own'), name: 'Own' })
+    // Their profile is their own, wherever they change it.
+    await asStaff(updateProfile, { name: unique('Staff') })
     await asStaff(endSupportSession, { support_session_id: id })
     const { audit } = await org.owner.call(listAudit, { org_id: org.id, user_id: staff.userId })
     expect(audit.map(({ action, support_session_id }) => [action, support_session_id])).toEqual([
@@ -468,6 +470,7 @@ describe('what the organization sees', () => {
     })
     expect(started).toMatchObject([{ actor: { kind: 'operator' }, support_session_id: id }])
     const { audit: atHome } = await home.owner.call(listAudit, { org_id: home.id })
+    expect(atHome.map(({ action }) => action)).toContain('profile.changed')
     expect(atHome.filter(({ support_session_id }) => support_session_id !== null)).toEqual([])
   })
 

@@ -728,6 +728,9 @@ describe('in a database of its own', () => {
     const after = await fill('org_back', [2])
     expect(verified(after)).toMatchObject({ problem: null, head: { row: 5 }, breaks: [{ row: 4 }] })
     expect(verified(before)).toMatchObject({ problem: null, head: { row: 5, epoch: '0-0' } })
+    // Whoever was told of the break goes on with the first row behind it.
+    const { events: behind } = await readEvents(database.db, 'org_back', { after: alone.next, limit: 10 })
+    expect(behind.map(({ metadata }) => metadata.sequence)).toEqual([4, 5])
     // Whoever has seen the rows that are lost goes on with those that took their numbers.
     const stale = { epoch: '0-0', row: 5 }
     const { events, next } = await readEvents(database.db, 'org_back', { after: stale, limit: 10 })
