@@ -18,7 +18,11 @@ import {
   summarizeActivity,
 } from '../../src/contracts/activity.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
-import { listAskableDataSources, queryDataSource } from '../../src/contracts/data-sources.ts'
+import {
+  listAskableDataSources,
+  queryDataSource,
+  searchDataSources,
+} from '../../src/contracts/data-sources.ts'
 import { blockOauthClient, narrowGrant, revokeGrant, showGrant } from '../../src/contracts/grants.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import { AGENTS_TOLD_MAX } from '../../src/contracts/limits.ts'
@@ -495,6 +499,18 @@ describe('what an agent uses', () => {
     const elsewhere = await makeOrganization(system)
     const other = await connect(elsewhere, elsewhere.owner)
     expect((await show(elsewhere.owner, other)).use.scopes.map(({ calls }) => calls)).toEqual([0, 0])
+  })
+
+  test('is each source that a search names, found or not; a search over all uses none where it finds nothing', async () => {
+    const { sourceId } = await insertSource(system, org, { enabled: true, exposed: true })
+    const agent = await connect(org, viewer)
+    const usedBy = async (sources?: string[]) => {
+      const call = await agent.call()
+      await call(searchDataSources, { query: 'x', ...(sources && { sources }) })
+      return (await show(viewer, agent)).use.sources.map(({ source_id, calls }) => [source_id, calls])
+    }
+    expect(await usedBy()).toEqual([])
+    expect(await usedBy([sourceId])).toEqual([[sourceId, 1]])
   })
 
   test('for thirty days is what a suggestion leaves; one narrows to it at once, and never to more', async () => {

@@ -379,8 +379,11 @@ test('of the tokens of a day those are given back that were not used', async () 
   ).rejects.toMatchObject({ code: 'EMBEDDING_UNAVAILABLE' })
   expect(await tokens()).toEqual(before)
   // A process whose clock is behind counts into the day that is open.
-  const clock = () => new Date(system.clock.now().getTime() - 24 * 60 * 60_000)
-  const giveBack = await takeTokens({ db: system.ownDb, clock, embeddingTokensPerDay: 1e9 }, org!.id, 1)
+  const take = (days: number, count: number) => {
+    const clock = () => new Date(system.clock.now().getTime() + days * 24 * 60 * 60_000)
+    return takeTokens({ db: system.ownDb, clock, embeddingTokensPerDay: 1e9 }, org!.id, count)
+  }
+  const giveBack = await take(-1, 1)
   expect(await tokens()).toEqual([before[0]! + 1, before[1]])
   await giveBack(1)
   expect(await tokens()).toEqual(before)
@@ -397,6 +400,11 @@ test('of the tokens of a day those are given back that were not used', async () 
     embedFirst({ deps, plan, signal: never }, { orgId: org!.id } as LoadRow, ['one', 'two of them']),
   ).rejects.toThrow('away')
   expect(await tokens()).toEqual([before[0]! + 1, before[1]])
+  // What is left of a day is nothing of the next one.
+  const giveBackLate = await take(0, 2)
+  await take(1, 3)
+  await giveBackLate(2)
+  expect(await tokens()).toEqual([3, before[1]])
 })
 
 test('a database elsewhere is attached by its address, for the organization that knows it', async () => {
