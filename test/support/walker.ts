@@ -71,7 +71,13 @@ export function newWalker(system: TestSystem, options: WalkerOptions = {}) {
   const jar = cookieJar(() => system.clock.now())
   const trail: { readonly url: URL; readonly headers: Headers }[] = []
 
-  async function send(method: string, url: URL, came: Navigation, fields?: Fields): Promise<Page> {
+  async function send(
+    method: string,
+    url: URL,
+    came: Navigation,
+    fields?: Fields,
+    mode: 'navigate' | 'cors' = 'navigate',
+  ): Promise<Page> {
     const way = [...came.way, url]
     const site = siteOf(came.from?.url, way)
     const isForeignPost = site === 'cross-site' && method !== 'GET'
@@ -79,8 +85,8 @@ export function newWalker(system: TestSystem, options: WalkerOptions = {}) {
       accept: 'text/html',
       'user-agent': 'walker',
       'sec-fetch-site': site,
-      'sec-fetch-mode': 'navigate',
-      'sec-fetch-dest': 'document',
+      'sec-fetch-mode': mode,
+      'sec-fetch-dest': mode === 'navigate' ? 'document' : 'empty',
     })
     const cookies = jar.headerFor(url, { isCrossSite: site === 'cross-site', isForeignPost, knowsSameSite })
     if (cookies !== '') headers.set('cookie', cookies)
@@ -119,6 +125,9 @@ export function newWalker(system: TestSystem, options: WalkerOptions = {}) {
     trail,
     /** Types an address, or follows a link on a page of another site. */
     open: (path: string | URL, from?: string) => send('GET', at(path), cameFrom(from)),
+
+    /** The script of a page fetches it again, to show it anew. */
+    refresh: (page: Page) => send('GET', page.url, cameFrom(page), undefined, 'cors'),
 
     /** Follows the link with these words. */
     click: (page: Page, words: string) => send('GET', linkOn(page, words), cameFrom(page)),

@@ -385,11 +385,18 @@ describe('forms', () => {
     expect((await page.form('Sign out').submit()).path).toBe('/console/signed-out')
   })
 
-  test('a message is shown once, and only if it is ours', async () => {
+  test('a message is shown once, on the page that is opened, and only if it is ours', async () => {
     const { browser, page } = await rename()
     const done = await page.form('Save settings').with({ name: 'Renamed' }).submit()
     expect(done.notices[0]).toBe('Settings saved.')
     expect((await browser.open('/console')).notices).toEqual([])
+    const { walker } = browser
+    const tab = await walker.open('/console/settings/organization')
+    const { fields } = tab.forms.find(({ button }) => button === 'Save settings')!
+    const saved = await walker.postFrom(tab, tab.url, { ...fields, name: 'Renamed again' })
+    // Another tab shows itself anew at this moment.
+    expect((await walker.refresh(tab)).text).not.toContain('Settings saved.')
+    expect((await walker.step(saved)).text).toContain('Settings saved.')
     const forged = `svc_console_flash=${btoa('{"kind":"done","text":"Call +1 900"}')}.forged; Path=/`
     browser.walker.jar.keep(forged, system.system.config.APP_URL)
     expect((await browser.open('/console')).text).not.toContain('+1 900')
