@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { svcWith } from '../../../test/support/fake-api.ts'
 import { fakeEnvironment } from '../../../test/support/fake-environment.ts'
+import { ServiceError } from '../../contracts/errors.ts'
 import type { CommandContext } from '../command-context.ts'
 import { loadFile, reload } from './load.ts'
 
@@ -87,6 +88,25 @@ test('what was uploaded is started', async () => {
   const { done, called } = load()
   await done
   expect(called).toEqual(['createLoad', 'uploadLoadPart', 'previewLoad', 'startLoad'])
+})
+
+test('a part whose answer was lost is not sent again; one that the server lacks ends the load', async () => {
+  for (const [received, then] of [
+    [10, ['previewLoad', 'startLoad']],
+    [0, []],
+  ] as const) {
+    const conflict = () => {
+      throw new ServiceError('CONFLICT', `${received} bytes were uploaded`)
+    }
+    const { ctx, called } = serve(conflict, undefined, { showLoad: () => ({ ...LOAD, received }) })
+    const input = { args: { name: 'shop', file: 'gear.csv' }, rest: [], options: { embed: ['name'] } }
+    const outcome = await loadFile(ctx, input).then(
+      () => 'loaded',
+      ({ code }: ServiceError) => code,
+    )
+    expect(outcome).toBe(received === 10 ? 'loaded' : 'CONFLICT')
+    expect(called).toEqual(['createLoad', 'uploadLoadPart', 'showLoad', ...then])
+  }
 })
 
 test('a file that changed while it was uploaded is not loaded', async () => {
