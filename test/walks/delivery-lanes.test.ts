@@ -490,6 +490,29 @@ describe('Retry-After', () => {
     expect(sentTo(url)).toBe(1)
   })
 
+  test('does not end a pause that began while the message was on its way', async () => {
+    const [paused, theirs] = [await hook(org), await hook(other)]
+    const held = { orgId: org.id, id: paused.integrationId, kind: 'webhook' } as const
+    const answer = hangs((url) => url === paused.url)
+    await record(org, 1)
+    await record(other, 1)
+    await fanOut()
+    const sender = worker()
+    await runOnce(sender)
+    await withTransaction(harness.db, (tx) => holdTarget(tx, harness.clock.now, held))
+    answer({ kind: 'refused', reason: 'rate_limited', retry: true, httpStatus: 429, retryAfterSeconds: 60 })
+    await sender.nextOutcome()
+    await sender.flush()
+    harness.answer(() => ({ kind: 'sent', httpStatus: 200 }))
+    harness.clock.advance(3_600)
+    await harness.drain()
+    expect([sentTo(paused.url), sentTo(theirs.url)]).toEqual([1, 1])
+    await withTransaction(harness.db, (tx) => releaseTarget(tx, harness.clock.now, held))
+    harness.clock.advance(1)
+    await harness.drain()
+    expect((await harness.deliveriesOf(org)).map(({ state }) => state)).toEqual(['sent'])
+  })
+
   test('holds everything for the target and nothing else', async () => {
     const [asked, same, theirs] = [await hook(org), await hook(org), await hook(other)]
     harness.answer(({ to }) =>

@@ -239,6 +239,37 @@ describe('an answer', () => {
     expect(types()).toEqual(['failed', 'recovered'])
   })
 
+  test('that could not be written is written when the database answers again, and what was to start then starts', async () => {
+    const { url } = await hook('deploy.*')
+    let isDown = false
+    const db = new Proxy(harness.deps.db, {
+      get(target, name) {
+        if (isDown) throw new Error('the database does not answer')
+        return Reflect.get(target, name) as unknown
+      },
+    })
+    const sender = createSender({ ...harness.deps, db }, { worker: 'this one' })
+    const next = async () => {
+      await harness.record(org, { type: 'deploy.failed' })
+      await fanOut()
+      await sender.claim()
+    }
+    await next()
+    await sender.flush()
+    await next()
+    await turn()
+    isDown = true
+    await expect(sender.flush()).rejects.toThrow('does not answer')
+    isDown = false
+    await sender.claim()
+    for (let n = 0; n < 3; n++) {
+      await sender.flush()
+      await turn()
+    }
+    expect([await settledOf(), sender.hasInFlight()]).toEqual([['sent', 'sent'], false])
+    expect(harness.received(url)).toHaveLength(2)
+  })
+
   test('that comes after its attempt was given up changes nothing, nor the attempt that followed it', async () => {
     const once = await hook('deploy.*')
     const again = await hook('deploy.*', { resend_on_unknown: true })
