@@ -18,6 +18,7 @@ import {
   createSender,
   shipAndFanOut,
   sweepDeliveries,
+  type Outcome,
 } from '../../src/cores/notifications/index.ts'
 import type { DriverDeps } from '../../src/cores/notifications/channels/channel-driver.ts'
 import type { AttemptResult } from '../../src/cores/notifications/delivery/attempts.ts'
@@ -27,7 +28,7 @@ import type { PreparedMessage } from '../../src/cores/notifications/delivery/pre
 import { windowsAfter } from '../../src/cores/notifications/fan-out/digest-windows.ts'
 import { recordEvent, recordTestEvent } from '../../src/cores/outbox.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
-import { startNotifications } from '../../src/worker/notifications.ts'
+import { drainNotifications, startNotifications } from '../../src/worker/notifications.ts'
 import { newDatabase, type TestDatabase } from '../support/database.ts'
 import { makeAppMember } from '../support/make.ts'
 import {
@@ -536,11 +537,11 @@ describe('people', () => {
     })
     return { ...person, appId }
   }
-  const link = (userId: string) =>
+  const link = (userId: string, teamId = 'T1') =>
     harness.db.insert(chatLinks).values({
       orgId: org.id,
       userId,
-      teamId: 'T1',
+      teamId,
       chatUserId: `U-${userId}`,
       displayName: 'x',
       linkedAt: harness.clock.now(),
@@ -565,6 +566,26 @@ describe('people', () => {
     expect(
       await harness.db.select().from(notifications).where(eq(notifications.userId, person.userId)),
     ).toMatchObject([{ type: 'deploy.failed', summary: `${alias}: a deployment failed` }])
+  })
+
+  test('followers of several workspaces are written to by the app of their own, and by no other', async () => {
+    for (const team of ['0', '1', '2'])
+      await harness.integration(org, 'chat', { botToken: `xoxb-${team}`, teamId: `T${team}` })
+    const teams = new Map<string, string>()
+    for (const team of ['T2', 'T1', 'T3']) {
+      const person = await follower()
+      await link(person.userId, team)
+      await deploy(person.appId)
+      teams.set(`U-${person.userId}`, team)
+    }
+    const tokens: Record<string, string> = {}
+    const direct_message: DriverDeps['channels']['direct_message'] = async ({ chatUserId, botToken }) => {
+      tokens[teams.get(chatUserId)!] = botToken
+      return { kind: 'sent' }
+    }
+    await drainNotifications({ ...harness.deps, channels: { ...harness.deps.channels, direct_message } })
+    expect(tokens).toEqual({ T1: 'xoxb-1', T2: 'xoxb-2' })
+    expect((await reasons()).toSorted()).toEqual(['no_chat_workspace', 'sent', 'sent'])
   })
 
   test('inbox rows are there without any chat account, and the ledger says what was missing', async () => {
@@ -826,6 +847,26 @@ test('loops that stop give back at once what they had claimed and not started', 
   await harness.db.delete(messages).where(eq(messages.orgId, elsewhere.id))
   await harness.drain()
   expect((await harness.messagesOf(org)).map(({ state }) => state)).toEqual(['sent'])
+})
+
+test('loops that stop still do what the last answers mean for an integration', async () => {
+  const { integrationId, url } = await subscribed('deploy.*')
+  const answered = Promise.withResolvers<Outcome>()
+  harness.answer(() => answered.promise)
+  await harness.record(org, { type: 'deploy.failed' })
+  const running = startNotifications(harness.deps)
+  await expect.poll(() => harness.received(url).length, { interval: 10 }).toBe(1)
+  const stopped = running.stop()
+  answered.resolve({ kind: 'refused', reason: 'endpoint_gone', retry: false, httpStatus: 410 })
+  await stopped
+  const isIt = and(eq(integrations.orgId, org.id), eq(integrations.id, integrationId))
+  expect(await harness.db.select().from(integrations).where(isIt)).toMatchObject([{ state: 'gone' }])
+  expect(harness.warnings).toEqual([])
+  // And its owner hears of it, by whoever works next.
+  await harness.drain()
+  harness.clock.advance(60 * 60)
+  await harness.drain()
+  expect(harness.sent.filter(({ to }) => to === org.owner.email)).toMatchObject([{ by: 'email' }])
 })
 
 test('what was settled long ago is swept with everything that only it held; what is open stays', async () => {
