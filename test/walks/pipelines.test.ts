@@ -467,6 +467,16 @@ describe('a worker that was taken for lost', () => {
     expect((await here.show()).trouble).toBe('failed')
   })
 
+  test('says that it has failed after a later run has succeeded: nobody is told again', async () => {
+    const here = await scene()
+    const claim = await lose(here)
+    await here.untilDue(here.worker())
+    await here.worker().work()
+    expect(await here.finish(claim, false)).toMatchObject({ state: 'failed', code: 'REPORTED' })
+    expect(await here.told()).toEqual(['failed', 'recovered'])
+    expect((await here.show()).trouble).toBeNull()
+  })
+
   test('says that it has failed, and why', async () => {
     const here = await scene()
     const claim = await lose(here)

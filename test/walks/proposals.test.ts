@@ -1167,6 +1167,28 @@ describe('whether a deployed fix worked', () => {
   const findingOf = async (fingerprint: string) =>
     (await owner(listFindings, { alias })).findings.find((one) => one.fingerprint === fingerprint)!.state
 
+  test('is judged a few minutes after the push that restores it, as after its deployment', async () => {
+    const failed = 'sum failed: price is missing'
+    await log(4, failed, -31)
+    const id = await deployed(30)
+    const { fingerprint } = await show(id)
+    await pushAs(TREE, { replace: 'true' })
+    await push({ ...TREE, 'src/sum.js': FIXED })
+    system.clock.advance(600)
+    // Nine minutes ago what ran before was still there.
+    await log(2, failed, -9 / 60)
+    await measure()
+    expect((await show(id)).effect).toMatchObject({ errors_since: 2, came_back_at: null })
+    expect(await findingOf(fingerprint)).toBe('resolved')
+    await log(1, failed, -3 / 60)
+    await measure()
+    expect((await show(id)).effect).toMatchObject({
+      errors_since: 3,
+      came_back_at: expect.any(String) as string,
+    })
+    expect(await findingOf(fingerprint)).toBe('open')
+  })
+
   test.runIf(inject('everyCase'))(
     'is measured neither while it is undone nor anew once it is restored',
     async () => {
