@@ -257,14 +257,13 @@ describe('an answer', () => {
     await next()
     await sender.flush()
     await next()
-    await turn()
+    await sender.nextOutcome()
     isDown = true
     await expect(sender.flush()).rejects.toThrow('does not answer')
     isDown = false
     await sender.claim()
-    for (let n = 0; n < 3; n++) {
-      await sender.flush()
-      await turn()
+    while ((await sender.flush()) || sender.hasInFlight()) {
+      await (sender.hasInFlight() && sender.nextOutcome())
     }
     expect([await settledOf(), sender.hasInFlight()]).toEqual([['sent', 'sent'], false])
     expect(harness.received(url)).toHaveLength(2)
