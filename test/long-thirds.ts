@@ -91,14 +91,34 @@ export const SECONDS: Readonly<Record<string, number>> = {
   'test/long/worker-sdk.test.ts': 40,
 }
 
+/** What asks how long something takes, how much memory is kept, or what a crowd does to a single caller: one after the other. */
+export const ONE_BY_ONE: readonly string[] = [
+  'accept-under-load',
+  'closing-receiver',
+  'ended-threads',
+  'ending-receipt',
+  'first-start',
+  'mcp-load',
+  'model-flood',
+  'neighbors',
+  'one-process',
+  'registration-flood',
+  'runaway-question',
+  'silent-sockets',
+  'starved-machine',
+].map((name) => `test/long/${name}.test.ts`)
+
+/** Of a whole run: the others run two or three at a time. */
+export const shareOf = (file: string): number => SECONDS[file]! * (ONE_BY_ONE.includes(file) ? 2.5 : 1)
+
 /** The longest first, each to the third that has least. */
 const BY_SECONDS = ((): ReadonlyMap<string, Third> => {
   const thirds = new Map<string, Third>()
   const sums = { 1: 0, 2: 0, 3: 0 }
-  const longestFirst = Object.entries(SECONDS).toSorted(([a, x], [b, y]) => y - x || (a < b ? -1 : 1))
-  for (const [file, seconds] of longestFirst) {
+  const longestFirst = Object.keys(SECONDS).toSorted((a, b) => shareOf(b) - shareOf(a) || (a < b ? -1 : 1))
+  for (const file of longestFirst) {
     const least = ([1, 2, 3] as const).reduce((best, third) => (sums[third] < sums[best] ? third : best))
-    sums[least] += seconds
+    sums[least] += shareOf(file)
     thirds.set(file, least)
   }
   return thirds

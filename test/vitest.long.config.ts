@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import type { TestProjectInlineConfiguration } from 'vitest/config'
 import { FILES } from './hosted-exceptions.ts'
-import { askedThird, thirdOf } from './long-thirds.ts'
+import { askedThird, ONE_BY_ONE, thirdOf } from './long-thirds.ts'
 import { files, matching } from './matching.ts'
 import { recordProof } from './record-proof.ts'
 import { findPgBouncer } from './support/pgbouncer.ts'
@@ -26,15 +26,6 @@ const long = (name: string) => `test/long/${name}.test.ts`
 const walk = (name: string) => `test/walks/${name}.test.ts`
 
 const ABOUT_POOLERS = matching(long('pgbouncer'))
-
-/** What asks how long something takes, how much memory is kept, or what a crowd does to a single caller: one after the other. */
-const ONE_BY_ONE = matching(
-  ...['accept-under-load', 'closing-receiver', 'ended-threads', 'ending-receipt', 'first-start'].map(long),
-  ...['mcp-load', 'model-flood', 'neighbors', 'one-process', 'registration-flood', 'runaway-question'].map(
-    long,
-  ),
-  ...['silent-sockets', 'starved-machine'].map(long),
-)
 
 /**
  * What waits most of its time, for leases to lapse and servers to come back, and has deadlines between processes: beside each
@@ -186,7 +177,7 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'serial',
-          include: ours(ONE_BY_ONE),
+          include: ours(matching(...ONE_BY_ONE)),
           fileParallelism: false,
           sequence: { groupOrder: 2 },
         },

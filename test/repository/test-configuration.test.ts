@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import type { TestProjectInlineConfiguration } from 'vitest/config'
 import { countOperations, unanswered } from '../count-operations.ts'
 import { FAILURES, FILES, TESTS } from '../hosted-exceptions.ts'
-import { askedThird, SECONDS, thirdOf } from '../long-thirds.ts'
+import { askedThird, SECONDS, shareOf, thirdOf } from '../long-thirds.ts'
 import { files, matching } from '../matching.ts'
 import { readProofs, withProofRuns, withRun } from '../proofs.ts'
 import { resultOf } from '../record-proof.ts'
@@ -83,8 +83,8 @@ describe('the thirds of the long tests', () => {
     const walks = files(['test/walks/**/*.test.ts'])
     for (const third of [1, 2, 3]) {
       const ours = timed.filter((file) => thirdOf(file) === third)
-      const share = ours.reduce((sum, file) => sum + SECONDS[file]!, 0)
-      const all = timed.reduce((sum, file) => sum + SECONDS[file]!, 0)
+      const share = ours.reduce((sum, file) => sum + shareOf(file), 0)
+      const all = timed.reduce((sum, file) => sum + shareOf(file), 0)
       expect(Math.abs(share / all - 1 / 3)).toBeLessThan(0.02)
       const ofWalks = walks.filter((file) => thirdOf(file) === third).length / walks.length
       expect(Math.abs(ofWalks - 1 / 3)).toBeLessThan(0.1)
