@@ -132,7 +132,7 @@ export default defineConfig({
         }),
       },
       {
-        // The others are in `npm test` on Postgres, and here behind the pooler with every case.
+        // The others are in `npm test` on Postgres, and here behind the pooler with every case, but for pages of the console.
         test: onEngine('postgres', {
           name: 'postgres',
           include: ours(SLOW_WALKS),
