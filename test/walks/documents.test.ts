@@ -32,6 +32,7 @@ import { cancelLoad, createLoad, showLoad, startLoad, uploadLoadPart } from '../
 import { writeToDatabase, type Queries } from '../../src/cores/databases/index.ts'
 import { takeLoadStep } from '../../src/cores/loads/index.ts'
 import { addEndingKeeper, type Ending } from '../../src/cores/record-ending.ts'
+import { versionOf } from '../../src/cores/search/table-search.ts'
 import { insertSource, startWithDatabases, type SystemWithDatabases } from '../support/data-sources.ts'
 import { contentOf, listOf, syncFiles, uploadMissing, type Files } from '../support/documents.ts'
 import { announced, never, startFile, takeLoadSteps } from '../support/loads.ts'
@@ -88,6 +89,15 @@ const passages = () =>
       'select id, path, passage from passages order by path, place',
     )),
   ])
+
+/** What questions go by to know that all their statements saw the same. */
+const versionSeen = () =>
+  inDatabase(async (queries) => {
+    const [row] = await queries.query<{ version: string }>(
+      `select ${versionOf({ versions: new Set() })} as version`,
+    )
+    return row!.version
+  })
 
 describe('a documents source', () => {
   test('is made with an access column, which a lost tail of the database does not take from it', () => {
@@ -261,19 +271,23 @@ describe('a documents source', () => {
 
   test('brings the version before back, and the newer one again', async () => {
     const before = await passages()
+    const versions = new Set([await versionSeen()])
     await syncFiles(system, org.owner.call, name, {
       'leave.md': 'All is new. [1,0,0]',
       'more.txt': 'More. [0,1,0]',
     })
     const after = await passages()
+    versions.add(await versionSeen())
     const { version } = await org.owner.call(showDocuments, { name })
     const undone = await org.owner.call(undoDocuments, { name, version })
     expect(undone).toMatchObject({ version: version + 1, undo_until: expect.any(String) })
     expect(await passages()).toEqual(before)
+    versions.add(await versionSeen())
     // The same call again is not another one.
     await expect(org.owner.call(undoDocuments, { name, version })).rejects.toEqual(refused('CONFLICT'))
     await org.owner.call(undoDocuments, { name, version: version + 1 })
     expect(await passages()).toEqual(after)
+    expect([...versions.add(await versionSeen())]).toHaveLength(4)
     await expect(other.owner.call(undoDocuments, { name, version })).rejects.toEqual(refused('NOT_FOUND'))
     await org.owner.call(undoDocuments, { name, version: version + 2 })
 

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 import type { Hit } from '../../contracts/data-sources.ts'
-import { fuseLegs } from './hybrid-rows.ts'
+import type { Queries } from '../databases/index.ts'
+import { foundRows, fuseLegs } from './hybrid-rows.ts'
+import type { VectorSearch } from './table-search.ts'
 
 const hit = (id: string, _score: number, more: object = {}): Hit => ({
   id,
@@ -75,4 +77,46 @@ test('of several rows with one id the best counts, once', () => {
   const fused = fuseLegs([hit('a', 0.9), hit('a', 0.8), hit('b', 0.7), hit('c', 0)], words({ b: 2 }), all)
   expect(idsOf(fused)).toEqual(['b', 'a', 'c'])
   expect(fused[1]?.metadata).toMatchObject({ _score: 0.9, _found_by: ['meaning'] })
+})
+
+/** Asks for both legs of a table whose rows, as a load changes them, are those of the versions that the statements see. */
+async function askWhileLoading(seen: readonly string[], isLoaded = true) {
+  const versions = seen.values()
+  let statements = 0
+  const queries = {
+    query: async (text: string) => {
+      statements += 1
+      const version = versions.next().value ?? seen.at(-1)
+      const row = { c0: version, c1: `of ${version}`, distance: 0.5, version }
+      return [text.startsWith('with lexemes') ? { ...row, worth: 1 } : row]
+    },
+  } as unknown as Queries
+  const entry = {
+    label: 't',
+    table: 't',
+    columns: ['embedding'],
+    content_columns: 'id,title',
+    distance_metric: 'cosine',
+    hybrid: true,
+    text_search_column: 'words',
+  }
+  const search = {
+    entry,
+    tableInfo: { rows: 3, kind: 'r', columns: new Map(), indexes: [] },
+    vector: [1, 0, 0],
+    filters: [],
+    access: 'all',
+    limit: 3,
+    versions: isLoaded ? new Set<string>() : undefined,
+  } as unknown as VectorSearch
+  return { ids: idsOf(await foundRows(queries, search, 'a question')), statements }
+}
+
+test('rows of two versions are no answer: both legs are asked again, and not without end', async () => {
+  expect(await askWhileLoading(['new', 'new'])).toEqual({ ids: ['new'], statements: 2 })
+  expect(await askWhileLoading(['old', 'new', 'new', 'new'])).toEqual({ ids: ['new'], statements: 4 })
+  const changing = ['1', '2', '3', '4', '5', '6', '7', '8']
+  expect((await askWhileLoading(changing)).statements).toBe(6)
+  // Nobody loads into an attached database, whatever its server says.
+  expect((await askWhileLoading(changing, false)).statements).toBe(2)
 })

@@ -11,8 +11,24 @@ import { wordRows, type WordHit } from './word-rows.ts'
 
 type WordSearch = TableSearch & { readonly statistics?: WordStatistics | undefined }
 
+const ATTEMPTS = 3
+
+/** All of one version: between two statements a load may put other rows in their place, and then they are asked once more. */
+export async function foundRows(
+  queries: Queries,
+  search: WordSearch,
+  question: string,
+): Promise<readonly Hit[]> {
+  const { versions } = search
+  for (let attempt = 1; ; attempt += 1) {
+    versions?.clear()
+    const hits = await rowsOfEntry(queries, search, question)
+    if (!versions || versions.size <= 1 || attempt === ATTEMPTS) return hits
+  }
+}
+
 /** As its entry says. */
-export function foundRows(queries: Queries, search: WordSearch, question: string): Promise<readonly Hit[]> {
+function rowsOfEntry(queries: Queries, search: WordSearch, question: string): Promise<readonly Hit[]> {
   if (!isVectorSearch(search)) return rowsByWords(queries, search, question)
   return search.entry.hybrid ? hybridRows(queries, search, question) : nearestRows(queries, search)
 }

@@ -10,7 +10,13 @@ import type { Condition } from './filter-columns.ts'
 import { parseColumnList, quoteTable, vectorLiteral } from './quote.ts'
 import { checkRows, estimateIn, jsonIn } from './read-rows.ts'
 import { mergeNearest, nearestOfRow, passagesFor, passagesStatement } from './row-passages.ts'
-import { distanceOf, filterConditions, type TableSearch, type VectorSearch } from './table-search.ts'
+import {
+  distanceOf,
+  filterConditions,
+  versionOf,
+  type TableSearch,
+  type VectorSearch,
+} from './table-search.ts'
 
 /** The index classes of pgvector. */
 export const OPERATOR_CLASSES: Record<Metric, string> = {
@@ -125,7 +131,7 @@ export const textColumns = (entry: SearchEntry): string =>
 export const exactStatement = (search: VectorSearch, conditions: readonly Condition[]): string => {
   const { distance, join } = nearestOfRow(search, conditions)
   return (
-    `select ${textColumns(search.entry)}, distance from (select ${rawColumns(search.entry)}, ` +
+    `select ${textColumns(search.entry)}, distance, ${versionOf(search)} as version from (select ${rawColumns(search.entry)}, ` +
     `(${distance}) + 0 as distance from ${quoteTable(search.entry.table)}${join} ` +
     `where ${whereOf(search, conditions)} order by distance, ` +
     `${quoteIdentifier(parseColumnList(search.entry.content_columns)[0]!)}::text collate "C" limit ${search.limit}) found ` +
@@ -137,16 +143,17 @@ export const indexStatement = (search: VectorSearch, conditions: readonly Condit
   `with near as materialized (select ${rawColumns(search.entry)}, (${distanceOf(search)})::float8 as distance ` +
   `from ${quoteTable(search.entry.table)} where ${whereOf(search, conditions)} ` +
   `order by ${distanceOf(search)} limit ${candidateLimit(search.limit)}) ` +
-  `select ${textColumns(search.entry)}, distance from near order by distance + 0, c0::text collate "C" limit ${search.limit}`
+  `select ${textColumns(search.entry)}, distance, ${versionOf(search)} as version from near order by distance + 0, c0::text collate "C" limit ${search.limit}`
 
 export type FoundRow = { readonly distance: number } & Readonly<Record<string, string | number | null>>
 
 export function hitsOf(
-  { entry, limit }: Pick<TableSearch, 'entry' | 'limit'>,
+  { entry, limit, versions }: Pick<TableSearch, 'entry' | 'limit' | 'versions'>,
   rows: readonly FoundRow[],
 ): Hit[] {
   const texts = parseColumnList(entry.content_columns).map((_name, at) => `c${at}`)
   checkRows(rows, { max: limit, texts, numbers: ['distance'] })
+  for (const { version } of rows) versions?.add(String(version))
   const budget = { characters: PARSED_MAX_CHARACTERS }
   // A cosine to a zero vector is no number. Such rows are last in every order, so nothing is lost by leaving them out.
   return rows.filter(({ distance }) => Number.isFinite(distance)).map((row) => hitOf(entry, row, budget))

@@ -12,7 +12,13 @@ import { unusedColumnName } from './full-text.ts'
 import { parseColumnList, parseTableName, passagesTable, quoteTable, vectorLiteral } from './quote.ts'
 import { databaseFailureOf } from './database-failure.ts'
 import { checkRows, type RowPassages } from './read-rows.ts'
-import { distanceOf, filterConditions, type TableSearch, type VectorSearch } from './table-search.ts'
+import {
+  distanceOf,
+  filterConditions,
+  versionOf,
+  type TableSearch,
+  type VectorSearch,
+} from './table-search.ts'
 
 /** The only one that a load fills. */
 const EMBEDDED_COLUMN = 'embedding'
@@ -103,8 +109,8 @@ async function addNearestPassage(
   const shown = parseColumnList(entry.content_columns).map(
     (name) => `left(t.${quoteIdentifier(name)}::text, ${LOAD_RECORD_BYTES})`,
   )
-  const rows = await queries.query<{ id: string; passage: string }>(
-    `select t.${key}::text as id, left(near.passage, ${PASSAGE_CHARACTERS}) as passage from
+  const rows = await queries.query<{ id: string; passage: string; version: string }>(
+    `select t.${key}::text as id, left(near.passage, ${PASSAGE_CHARACTERS}) as passage, ${versionOf(search)} as version from
         (select * from ${quoteTable(entry.table)} where ${['true', ...conditions.map(({ text }) => text)].join(' and ')}) t
         cross join lateral (select p.passage from ${nameOf(search)} p where p.row_id = t.${key}
           order by ${distanceOf({ ...search, vector }, 'p.embedding')}, p.place limit 1) near
@@ -117,7 +123,9 @@ async function addNearestPassage(
     ],
   )
   checkRows(rows, { max: hits.length, texts: ['id', 'passage'], numbers: [] })
-  const found = new Map(rows.map(({ id, passage }) => [id, passage]))
+  // Those of a version that came since the rows were found are not theirs.
+  const ofVersion = rows.filter(({ version }) => search.versions?.has(version) ?? true)
+  const found = new Map(ofVersion.map(({ id, passage }) => [id, passage]))
   return hits.map((hit) =>
     found.has(hit.id) ? { ...hit, metadata: { ...hit.metadata, _passage: found.get(hit.id) } } : hit,
   )
@@ -148,7 +156,7 @@ export function passagesStatement(
     `with ours as (select from ${table}), near as materialized (select p.row_id, (${distance})::float8 as distance from ${nameOf(search)} p ` +
     `where ${seen} order by ${distance} limit ${searchedFor(search.limit)}), ` +
     `best as materialized (select near.row_id as ${row}, min(near.distance) as ${near} from near group by near.row_id) ` +
-    `select ${shown.texts}, distance, (select count(*)::float8 from near) as searched, ` +
+    `select ${shown.texts}, distance, ${versionOf(search)} as version, (select count(*)::float8 from near) as searched, ` +
     `(select max(near.distance) from near) as farthest ` +
     `from (select ${shown.raw}, ${near} as distance from best join ${table} on ${column} = ${row} ` +
     `where ${[own, ...texts].join(' and ')}) found order by distance + 0, c0::text collate "C" limit ${search.limit}`

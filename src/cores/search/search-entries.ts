@@ -88,7 +88,10 @@ async function searchTable(
   const statistics = source.wordStatistics?.[table.entry.label]
   const { entry, limit } = table
   const hasPassages = isOfPassages(source, entry)
-  const search = { ...table, tableInfo, statistics, limit: hasPassages ? passagesSearched(limit) : limit }
+  // Into an attached database nothing is loaded, and its server may be of another kind.
+  const versions = source.kind === 'attached' ? undefined : new Set<string>()
+  const wanted = hasPassages ? passagesSearched(limit) : limit
+  const search = { ...table, tableInfo, statistics, versions, limit: wanted }
   const found = await foundRows(queries, search, question)
   const cited = found.map(cite(deps, source, entry))
   const hits = hasPassages

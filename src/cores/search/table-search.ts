@@ -1,4 +1,5 @@
 /** What is searched for in one table, and the parts that every statement of such a search has. */
+import { STAGING_SCHEMA } from '../../../db/managed/drop-staged-table.ts'
 import { quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
 import type { Metric, SearchEntry } from '../../contracts/data-sources.ts'
 import { conditionFor, type Condition } from './filter-columns.ts'
@@ -15,7 +16,20 @@ export type TableSearch = {
   readonly filters: readonly ReadFilter[]
   readonly access: RowAccess
   readonly limit: number
+  /** Those that its statements have seen are put there; undefined where no load puts anything. */
+  readonly versions?: Set<string> | undefined
 }
+
+/**
+ * Of everything that loads have put in the database, as the statement sees it: whatever publishes or undoes one makes, renames or
+ * drops a table of the load as well. The index of the catalog finds their names, from documents_… to passages_….
+ */
+const VERSION = `(select coalesce(sum(c.xmin::text::int8), 0)::text from pg_catalog.pg_class c
+  where c.relname >= 'documents' and c.relname < 'pb'
+    and c.relnamespace = (select n.oid from pg_catalog.pg_namespace n where n.nspname = '${STAGING_SCHEMA}'))`
+
+export const versionOf = ({ versions }: Pick<TableSearch, 'versions'>): string =>
+  versions ? VERSION : 'null::text'
 
 export type VectorSearch = TableSearch & { readonly vector: ArrayLike<number> }
 

@@ -11,7 +11,7 @@ import { hitsOf, rawColumns, textColumns, type FoundRow } from './nearest-rows.t
 import { parseTableName, quoteTable, vectorLiteral } from './quote.ts'
 import { checkRows } from './read-rows.ts'
 import { distanceOfFound } from './row-passages.ts'
-import { distanceOf, filterConditions, isVectorSearch, type TableSearch } from './table-search.ts'
+import { distanceOf, filterConditions, isVectorSearch, versionOf, type TableSearch } from './table-search.ts'
 
 /** The published defaults, those of Lucene: how soon further mentions stop counting, and how much the length does. */
 const K1 = 1.2
@@ -109,7 +109,7 @@ export async function wordRows(
       from (select *, ${mean} as mean from measured) compared order by worth desc, c0::text collate "C" limit ${search.limit}`,
   })
   const found = await queries.query<FoundRow & { readonly worth: number }>(
-    `${statement} select ${textColumns(entry)}, ${isVectorSearch(search) ? `(${distanceOfFound(search, distanceOf(search, 'v'))})::float8` : 'worth'} as distance, worth ` +
+    `${statement} select ${textColumns(entry)}, ${isVectorSearch(search) ? `(${distanceOfFound(search, distanceOf(search, 'v'))})::float8` : 'worth'} as distance, worth, ${versionOf(search)} as version ` +
       `from scored order by worth desc, c0::text collate "C"`,
     parameters,
   )
