@@ -1,8 +1,12 @@
 /** What the shells are told to offer; bash itself is asked in test/cli/installed.test.ts. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { fakeEnvironment } from '../../test/support/fake-environment.ts'
 import type { CommandContext } from './command-context.ts'
 import { complete } from './complete.ts'
+import { run } from './run.ts'
 
 const LISTS = {
   listAskableDataSources: { data_sources: [{ id: 'db_handbook', name: 'Staff\thand\u001bbook' }] },
@@ -97,4 +101,21 @@ test('without a server there are no names, and no error', async () => {
   const offline = () =>
     ({ callOperation: () => Promise.reject(new Error('no connection')) }) as unknown as CommandContext
   expect(await complete(['apps', 'tokens', '=s'], offline)).toBe('')
+})
+
+test('contexts are those of the configuration, and svc prints them for the shell', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-complete-'))
+  try {
+    const saved = { user: { id: 'usr_1', email: 'a@b.example' }, organization: null }
+    const contexts = {
+      work: { ...saved, api_url: 'https://api.example' },
+      home: { ...saved, api_url: 'https://home.example' },
+    }
+    writeFileSync(join(folder, 'config.json'), JSON.stringify({ version: 1, contexts }))
+    const environment = fakeEnvironment({ env: { SVC_CONFIG_DIR: folder } })
+    expect(await run(['__complete', 'context', 'use', '=w'], environment)).toBe(0)
+    expect(environment.out()).toBe('work\thttps://api.example\n')
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
 })

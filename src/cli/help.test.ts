@@ -20,6 +20,23 @@ test('the help of two words lists the commands below them', async () => {
   expect(await said('apps', '--help')).toContain('apps tokens revoke')
 })
 
+test('the help of svc itself has all groups, the exit codes that scripts rely on, and is there without a word', async () => {
+  const help = await said('--help')
+  expect(help).toMatch(/^svc \S+: query/)
+  expect(help).toMatch(/\n {2}login +Sign in/)
+  expect(help).toMatch(/\n {2}apps tokens create +Create/)
+  for (const exit of [
+    '0 +success',
+    '3 +not logged in',
+    '6 +conflict',
+    '8 +server unreachable',
+    '11 +the command worked',
+  ])
+    expect(help).toMatch(new RegExp(`\\n {2}${exit}`))
+  expect(await said()).toBe(help)
+  expect(await said('help')).toBe(help)
+})
+
 const command = (path: string): Command => ({
   path,
   summary: `Summary of ${path}`,

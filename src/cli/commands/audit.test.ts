@@ -2,8 +2,9 @@ import { createHash, generateKeyPairSync, sign, type KeyObject } from 'node:cryp
 import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { TrailKey } from '../../contracts/trail-format.ts'
+import { newTrailKey, trailSigner } from '../../trust/trail-key.ts'
 import type { CommandContext } from '../command-context.ts'
 import { exportTrail, verifyTrail } from './audit.ts'
 
@@ -141,6 +142,7 @@ test('a trail of two keys, the second signed by the first, is intact', async () 
 })
 
 const other = makeKey()
+const foreignSeal = makeTrail([key], [key, key], { org: 'org_2' }).lines[3]!
 const posing = makeKey(undefined, key.id)
 const itself = makeKey('itself')
 const third = makeKey(key)
@@ -263,6 +265,72 @@ test('rows that were sealed late are counted, and the first is named', async () 
   expect(text).toContain('Sealed late: 2 rows, more than a day after their time. The first is row 2.')
   expect(code).toBe(0)
   expect((await verified(makeTrail([key], [key]))).text).not.toContain('Sealed late')
+})
+
+describe('a receipt', () => {
+  const stored = newTrailKey(
+    { seal: (_context: string, text: string) => text, open: (_context: string, text: string) => text },
+    new Date('2026-11-18T00:00:00Z'),
+    undefined,
+  )
+  const signer = trailSigner(
+    { seal: (_context: string, text: string) => text, open: (_context: string, text: string) => text },
+    stored,
+  )!
+  const receiptOf = (changes: object = {}) => {
+    const signed = JSON.stringify({
+      receipt: 1,
+      id: 'rct_1',
+      org: 'org_1',
+      of: { kind: 'agent', id: 'grt_1', name: 'Assistant' },
+      by: { id: 'usr_1', name: 'Ada' },
+      began_at: '2026-11-18T00:00:00.000Z',
+      final_at: '2026-11-18T00:00:01.000Z',
+      ended: { grant: 1 },
+      cut: { calls: 1, long_polls: 0, streams: 0, questions: 0 },
+      processes: 2,
+      remains: [],
+      key: stored.id,
+      ...changes,
+    })
+    return { signed, signature: signer.signReceipt(signed), keys: [stored] }
+  }
+  const whole = receiptOf()
+
+  test.each<[string, object, Record<string, string>, string, number]>([
+    ['that is intact', whole, { key: stored.id }, 'access of the agent Assistant ended. No process wrote', 0],
+    [
+      'of a rehearsal',
+      receiptOf({ rehearsal: true }),
+      {},
+      'a rehearsal for the agent Assistant. Nothing was',
+      0,
+    ],
+    ['that was changed', { ...whole, signed: whole.signed.replace('"cut"', '"cuT"') }, {}, 'Not intact:', 11],
+    ['of another key', whole, { key: '0'.repeat(16) }, 'but with another key than yours', 11],
+  ])('%s says so, also by its exit code', async (_what, file, options, says, exit) => {
+    const { code, text } = await verifiedText(JSON.stringify(file), options)
+    expect([text, code]).toEqual([expect.stringContaining(says), exit])
+  })
+})
+
+/** Whoever has the export moves, repeats or drops lines of it. */
+test.each<[string, (lines: object[]) => object[], string]>([
+  ['a row twice', (lines) => lines.toSpliced(3, 0, lines[2]!), 'row 1 is here twice'],
+  ['a row dropped', (lines) => lines.toSpliced(2, 1), 'row 1'],
+  ['a seal once more', (lines) => lines.toSpliced(5, 0, lines[1]!, lines[2]!), 'seal 1 stands behind seal 2'],
+  ['lines behind the end', (lines) => [...lines, lines[2]!], 'there are lines behind the end'],
+  ['a file that was cut', (lines) => lines.slice(0, -1), 'the file is cut after line 5'],
+  [
+    'a seal of another organization',
+    (lines) => lines.with(3, foreignSeal),
+    'belongs to another organization',
+  ],
+])('%s: found, and where', async (_what, change, says) => {
+  const { code, text } = await verified({ lines: change(makeTrail([key], [key, key]).lines) })
+  expect(text).toContain(says)
+  expect(text).not.toContain('Intact')
+  expect(code).toBe(11)
 })
 
 test('an export into a folder that is not there names it, and asks the server for nothing', async () => {

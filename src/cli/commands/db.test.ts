@@ -13,3 +13,13 @@ test('what the server says of a database is shown, not executed', async () => {
   const connection = await svcWith(answers, ['db', 'connect', 'shop', '--quiet'], { cwd: '/' })
   expect(connection.out).toBe(`${SHOWN}\n`)
 })
+
+test('a database is removed when that is confirmed, and by its name', async () => {
+  const remove = (...more: string[]) =>
+    svcWith({ removeDatabase: {} }, ['db', 'remove', 'shop', ...more], { cwd: '/' })
+  const asked = await remove()
+  expect([asked.exit, asked.err, asked.sent]).toEqual([5, expect.stringContaining('Add --yes'), {}])
+  const done = await remove('--yes')
+  expect([done.exit, done.err]).toEqual([0, 'Removed shop\n'])
+  expect(done.sent.removeDatabase!.url).toMatch(/\/shop\?confirm=shop$/)
+})

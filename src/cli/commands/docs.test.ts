@@ -102,3 +102,16 @@ test('the name of a file that is left out is shown, not executed', async () => {
   expect(err).toContain(String.raw`  a\u001b]52;c;cm0gLXJm\u0007b Left out 0 files.md: Its name`)
   expect(out + err).not.toContain('\u001b')
 })
+
+test('undo names the version that it takes back; where nothing was published it asks for none', async () => {
+  const held = { ...ANSWERS['showDocuments'], version: 3 }
+  const undo = (version: number) =>
+    svcWith({ showDocuments: { ...held, version }, undoDocuments: held }, ['docs', 'undo', 'papers'], {
+      cwd: folder,
+    })
+  const done = await undo(3)
+  expect([done.exit, done.err]).toEqual([0, expect.stringContaining('Version 3 was undone.')])
+  expect(done.sent.undoDocuments!.body).toEqual({ version: 3 })
+  const none = await undo(0)
+  expect([none.exit, none.sent.undoDocuments]).toEqual([6, undefined])
+})

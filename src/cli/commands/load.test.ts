@@ -158,6 +158,117 @@ test('a reload repeats what the last load was told, and changes nothing where th
   expect(sent['startLoad']).toMatchObject({ ...choices, table: 'gear', replace: true, dry_run: true })
 })
 
+describe('a file that is not loaded', () => {
+  test.each([
+    ['notes.pdf', [], 'The file must be CSV, NDJSON, JSON, XLSX or Parquet'],
+    ['missing.csv', [], 'There is no file'],
+    ['empty.csv', [], 'is empty'],
+    ['gear.csv', ['--type', 'name'], '--type name is no column and type'],
+    ['gear.csv', ['--type', 'name=colour'], '--type name=colour is no column and type'],
+  ])('%s %j: %s', async (file, more, says) => {
+    writeFileSync(join(folder, 'empty.csv'), '')
+    writeFileSync(join(folder, 'notes.pdf'), 'name\n')
+    const { exit, err, sent } = await svcWith({}, ['db', 'load', 'shop', file, ...more], { cwd: folder })
+    expect([exit, err, sent]).toEqual([5, expect.stringContaining(says), {}])
+  })
+})
+
+const UPLOADED = {
+  createLoad: { ...LOAD, waits_for: null },
+  uploadLoadPart: { ...LOAD, received: 10 },
+  previewLoad: { sheets: [], sheet: null, columns: [], rows: [], problems: [] },
+}
+
+test('the options of a load are its choices', async () => {
+  const startLoad = { ...LOAD, received: 10, state: 'succeeded', choices: { embed_columns: [] } }
+  const { exit, err, sent } = await svcWith(
+    { ...UPLOADED, startLoad },
+    [
+      'db',
+      'load',
+      'shop',
+      'gear.csv',
+      '--type',
+      'price=number_comma',
+      '--delimiter',
+      'tab',
+      '--upsert',
+      '--delete-missing',
+    ].concat(['--embed', 'name, text', '--id', 'number', '--filter', 'price', '--language', 'german']),
+    { cwd: folder },
+  )
+  expect(exit).toBe(0)
+  expect(sent.startLoad!.body).toMatchObject({
+    types: { price: 'number_comma' },
+    delimiter: '\t',
+    upsert: true,
+    delete_missing: true,
+    append: false,
+    embed_columns: ['name', 'text'],
+    id_column: 'number',
+    filter_columns: ['price'],
+    language: 'german',
+    save_configuration: false,
+  })
+  expect(err).toContain('No column was embedded: rows are found by words and filters only')
+})
+
+test.each([
+  [
+    { problems: ['line 2: no number'], problem_count: 1_002, failure: null },
+    5,
+    /The load failed[^]*line 2: no number[^]*and 1,001 more/,
+  ],
+  [{ failure: 'The disk is full' }, 1, /The disk is full/],
+])('one that failed says why: %j', async (ended, exit, says) => {
+  const startLoad = { ...LOAD, received: 10, state: 'failed', ...ended }
+  const found = await svcWith({ ...UPLOADED, startLoad }, ['db', 'load', 'shop', 'gear.csv'], { cwd: folder })
+  expect([found.exit, found.err]).toEqual([exit, expect.stringMatching(says)])
+})
+
+describe('the last load of a table', () => {
+  const done = { ...LOAD, state: 'succeeded', filename: 'gear.csv', undo_until: '2026-11-20T00:00:00.000Z' }
+  const last = { ...done, dry_run: false, append: false, undone: false, choices: { embed_columns: [] } }
+  const svc = (loads: object[], ...argv: string[]) =>
+    svcWith({ listLoads: { loads }, undoLoad: done, cancelLoad: {} }, ['db', ...argv], {
+      cwd: folder,
+      more: { SVC_CONFIG_DIR: folder },
+    })
+
+  test('is undone, and brought back with --redo', async () => {
+    const others = [
+      { ...done, id: 'lod_2', table: 'other' },
+      { ...done, id: 'lod_3', undo_until: null },
+    ]
+    const undone = await svc([...others, done], 'undo', 'shop', '--table', 'gear')
+    expect(undone.err).toContain(
+      'Table gear is as it was before gear.csv. Until 2026-11-20: svc db undo --redo',
+    )
+    expect(undone.sent.undoLoad).toMatchObject({
+      url: expect.stringContaining('lod_1'),
+      body: { undone: true },
+    })
+    const redone = await svc([done], 'undo', 'shop', '--redo')
+    expect(redone.err).toBe('Table gear is as gear.csv made it\n')
+    expect(redone.sent.undoLoad!.body).toEqual({ undone: false })
+    expect((await svc([{ ...done, state: 'failed' }], 'undo', 'shop')).exit).toBe(4)
+  })
+
+  test('is not repeated where it has added rows, or where its file was read elsewhere', async () => {
+    const added = await svc([{ ...last, append: true }], 'reload', 'shop', 'gear.csv')
+    expect([added.exit, added.err]).toEqual([6, expect.stringContaining('has added rows to table gear')])
+    const elsewhere = await svc([{ ...last }], 'reload', 'shop')
+    expect(elsewhere.exit).not.toBe(0)
+    expect(Object.keys(elsewhere.sent)).not.toContain('createLoad')
+  })
+
+  test('is canceled by its id', async () => {
+    const { exit, err, sent } = await svc([], 'loads', 'shop', '--cancel', 'lod_9')
+    expect([exit, err]).toEqual([0, 'Canceled lod_9\n'])
+    expect(sent.cancelLoad!.url).toContain('lod_9')
+  })
+})
+
 /** Threat: whoever wrote the file puts what they like into the clipboard of whoever loads it. */
 describe('whatever is written in the file is shown, not executed', () => {
   const EVIL = 'na\u001b]52;c;cm0gLXJm\u0007me\u009b2J\u202e'

@@ -203,3 +203,44 @@ describe('approve', () => {
     expect(calls.map(([name]) => name)).toEqual(['showProposal'])
   })
 })
+
+test.each([
+  ['deny', denyProposal, 'denyProposal'],
+  ['retry', retryProposal, 'retryProposal'],
+] as const)('%s is sent as that, and what follows from it is told', async (action, decide, operation) => {
+  const { decision } = fakeProposal()
+  const reasons = { approve: [], deny: [], retry: [] }
+  const proposal = fakeProposal({ decision: { ...decision, reasons }, deployment_id: 'dep_1' })
+  const { ctx, calls, err } = clientOf({ proposal })
+  await decide(ctx, { args, options: { yes: true } })
+  expect(calls.map(([name]) => name)).toEqual(['showProposal', operation])
+  // A denial deploys nothing that one could follow.
+  expect(err()).toBe(
+    action === 'deny' ? '' : 'Follow it with: svc apps deployments output shop dep_1 --follow\n',
+  )
+})
+
+test('who decided is named, with the token or the agent that they used', async () => {
+  const decided = {
+    approved: true,
+    by: 'Ada',
+    at: '2026-11-15',
+    token: null,
+    agent: null,
+    via: 'api',
+    note: null,
+  }
+  const shown = async (more: object) => {
+    const proposal = { ...fakeProposal(), decided: { ...decided, ...more } } as never
+    const { ctx, out } = clientOf({ proposal })
+    await showProposal(ctx, { args, options: {} })
+    return /decided: +(.*)/.exec(out())![1]
+  }
+  expect(await shown({})).toBe('approved by Ada, 2026-11-15')
+  expect(await shown({ approved: false, token: { id: 'tok_1', name: 'ci' } })).toBe(
+    'denied by Ada with the API token ci, 2026-11-15',
+  )
+  expect(await shown({ agent: { id: 'grt_1', name: null } })).toBe(
+    'approved by Ada by the agent grt_1, 2026-11-15',
+  )
+})

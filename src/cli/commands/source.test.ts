@@ -1,4 +1,8 @@
-import { expect, test } from 'vitest'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { svcWith } from '../../../test/support/fake-api.ts'
 import { fakeEnvironment } from '../../../test/support/fake-environment.ts'
 import type { CommandContext } from '../command-context.ts'
 import { formatOutput } from '../format-output.ts'
@@ -50,5 +54,68 @@ test('a patch that would not be whole is refused, and nothing of it is written',
   await expect(diffing({ patch: true }, { truncated })).rejects.toMatchObject({
     code: 'CONFLICT',
     message: expect.stringContaining(truncated),
+  })
+})
+
+describe('a folder', () => {
+  const REVISION = `rev_${'1'.repeat(25)}`
+  const pushed = { id: REVISION, created: true, undoes: [] as string[] }
+  const lost = { missing: [] as string[] }
+  const deployment = { id: 'dep_1', state: 'queued' }
+  let folder: string
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'svc-source-'))
+    writeFileSync(join(folder, 'a.js'), 'a\n')
+    writeFileSync(join(folder, 'copy.js'), 'a\n')
+  })
+  afterAll(() => rmSync(folder, { recursive: true }))
+  const svc = (argv: string[], answers: object) =>
+    svcWith(
+      { findMissingFiles: lost, createRevision: pushed, createDeployment: deployment, ...answers },
+      ['apps', ...argv],
+      { cwd: folder },
+    )
+
+  test('of which nothing says where it is from is not pulled into', async () => {
+    const { exit, err, sent } = await svc(['pull', 'shop'], {})
+    expect([exit, err]).toEqual([5, expect.stringContaining('Nothing says which revision of shop')])
+    expect(sent).toEqual({})
+  })
+
+  test('is pushed whole; only what the server lacks is sent, and what it undoes is told', async () => {
+    const undoes = { ...pushed, created: false, undoes: ['pr_1'] }
+    const done = await svc(['push', 'shop', '--replace'], { createRevision: undoes })
+    expect(done.exit).toBe(0)
+    expect(done.err).toContain('Nothing to send: the server has all 2 files')
+    expect(done.err).toContain(`This tree was pushed before, as ${REVISION}`)
+    expect(done.err).toContain('Undoes the approved proposal pr_1')
+    expect(done.sent.uploadFiles).toBeUndefined()
+    expect(done.sent.createDeployment).toBeUndefined()
+    const { files, ...rest } = done.sent.createRevision!.body as { files: { path: string }[] }
+    expect([files.map(({ path }) => path), rest]).toEqual([['a.js', 'copy.js'], { replace: true }])
+    expect(readFileSync(join(folder, '.svc/app.json'), 'utf8')).toContain(REVISION)
+    // The same content is asked for and sent once.
+    const { sha256 } = done.sent.findMissingFiles!.body as { sha256: string[] }
+    const again = await svc(['push', 'shop', '--deploy'], {
+      findMissingFiles: { missing: sha256 },
+      uploadFiles: {},
+    })
+    expect(again.err).toContain('Sent 1 of 2 files (2 B)')
+    expect(again.err).toContain('Follow it with: svc apps deployments output shop dep_1 --follow')
+    expect(again.out).toContain('dep_1')
+    expect(again.sent.createDeployment!.body).toEqual({ revision_id: REVISION })
+    // The revision before was pushed to another server, and is no base here.
+    expect(again.sent.createRevision!.body).toEqual({ replace: false, files })
+  })
+
+  test('is pulled into from a revision that is named', async () => {
+    const none = await svc(['pull', 'shop', '--base', REVISION], {
+      listRevisions: { revisions: [], head_id: null },
+    })
+    expect([none.exit, none.err]).toEqual([4, expect.stringContaining('There is no revision of shop yet')])
+    const same = await svc(['pull', 'shop', '--base', REVISION], {
+      listRevisions: { revisions: [], head_id: REVISION },
+    })
+    expect([same.exit, same.err]).toEqual([0, `Nothing to bring in: this folder has all of ${REVISION}\n`])
   })
 })
