@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { DatabaseAway } from '../../db/database-away.ts'
 import { ERRORS, ServiceError, type ErrorCode } from '../contracts/errors.ts'
 import { noTracing } from '../observe/tracing-port.ts'
+import { asServiceError } from './answer.ts'
 import { createServiceApp } from './service-app.ts'
 
 async function answeredTo(error: Error) {
@@ -32,4 +33,19 @@ test.each<ErrorCode>(['RATE_LIMITED', 'QUOTA_EXCEEDED', 'UNAVAILABLE', 'CLUSTER_
 
 test('so does whatever finds the database away', async () => {
   expect(await answeredTo(new DatabaseAway())).toEqual([503, '2'])
+})
+
+test.each<[string, ErrorCode, Error]>([
+  ['a value that does not fit its column', 'INVALID_REQUEST', Object.assign(new Error(), { code: '22008' })],
+  ['a statement that took too long', 'TIMEOUT', Object.assign(new Error(), { code: '57014' })],
+  ['a wait that ended', 'TIMEOUT', new DOMException('late', 'TimeoutError')],
+  ['a commit that nobody heard of', 'TIMEOUT', Object.assign(new Error(), { code: 'OUTCOME_UNKNOWN' })],
+  ['what is of none of these', 'UNEXPECTED', Object.assign(new Error('secret'), { code: '23505' })],
+])('%s is %s', (_what, code, error) => {
+  expect(asServiceError(error).code).toBe(code)
+})
+
+test('what the database says is found in the cause of another error', () => {
+  const cause = Object.assign(new Error(), { code: '57014' })
+  expect(asServiceError(new Error('Failed query', { cause })).code).toBe('TIMEOUT')
 })

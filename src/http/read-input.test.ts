@@ -6,7 +6,7 @@ import type { HttpEnv } from './context.ts'
 import { inputReader } from './read-input.ts'
 
 /** Says what was read of a body, or why it was refused. */
-async function read(body: string): Promise<unknown> {
+async function read(body: string | Uint8Array<ArrayBuffer>, type = 'application/json'): Promise<unknown> {
   const app = new Hono<HttpEnv>()
   const readInput = inputReader(queryDataSource)
   app.post('/:source_id', async (c) => c.json(await readInput(c)))
@@ -14,7 +14,7 @@ async function read(body: string): Promise<unknown> {
     if (!(error instanceof ServiceError)) throw error
     return c.json({ refused: error.code, message: error.message })
   })
-  const headers = { 'content-type': 'application/json' }
+  const headers = { 'content-type': type }
   return (await app.request('/db_docs', { method: 'POST', headers, body })).json()
 }
 
@@ -58,5 +58,25 @@ test('a body that names something else than the address is refused, and not pass
   })
   expect(await read(JSON.stringify({ ...question, source_id: 'db_docs' }))).toMatchObject({
     source_id: 'db_docs',
+  })
+})
+
+test('a body is an object of JSON in UTF-8 that says so, or it is refused; none at all is an empty one', async () => {
+  const question = '{"query":"q"}'
+  const refused = (message: string) => ({ refused: 'INVALID_REQUEST', message })
+  for (const type of ['text/plain', 'application/x-www-form-urlencoded', ''])
+    expect(await read(question, type)).toEqual(refused('The body must be JSON'))
+  expect(await read(question, 'Application/JSON; charset=utf-8')).toMatchObject({ query: 'q' })
+  for (const body of [
+    '{"query":',
+    `${question},`,
+    new Uint8Array([...Buffer.from('{"query":"'), 0xff, 0x22, 0x7d]),
+  ])
+    expect(await read(body)).toEqual(refused('The body is not valid JSON'))
+  for (const body of ['null', '[]', '"query"', '1'])
+    expect(await read(body)).toEqual(refused('The body must be a JSON object'))
+  expect(await read('', 'text/plain')).toMatchObject({
+    refused: 'INVALID_REQUEST',
+    message: expect.not.stringMatching('JSON'),
   })
 })

@@ -55,3 +55,11 @@ test('steps of nothing give turns, too, and most steps none', () => {
   expect(turns.length).toBeGreaterThan(10)
   expect(turns.length).toBeLessThan(100)
 })
+
+test('a time is read in seconds, milliseconds, microseconds and nanoseconds, as a number, as text or as a date', async () => {
+  const ms = 1_794_700_000_123
+  const times = [ms / 1e3, ms, ms * 1e3, ms * 1e6, String(ms), String(ms / 1e3), new Date(ms).toISOString()]
+  const body = times.map((time) => JSON.stringify({ time, msg: 'x' })).join('\n')
+  const { records } = await readNdjson(Buffer.from(body))
+  expect(records.map(({ at }) => at?.getTime())).toEqual(times.map(() => ms))
+})

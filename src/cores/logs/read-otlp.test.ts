@@ -352,3 +352,43 @@ test('a list where a text belongs is no record, nor is one of more values than a
   const read = await readOtlpJson({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] })
   expect([read.records.map((record) => record.text), read.rejected]).toEqual([['fine'], 3])
 })
+
+test('numbers with a fraction, bytes and whole numbers of 64 bits keep their value, in protobuf as in JSON', async () => {
+  const double = Buffer.alloc(8)
+  double.writeDoubleLE(2.5)
+  const large = 2n ** 63n - 1n
+  const fromProtobuf = await readOtlpProtobuf(
+    request(
+      Buffer.concat([
+        fixed64(1, AT),
+        bytes(5, text('x')),
+        bytes(6, pair('ratio', fixed64(4, double.readBigUInt64LE()))),
+        bytes(6, pair('raw', bytes(7, Buffer.from([1, 2, 3])))),
+        bytes(6, pair('id', int(3, large))),
+      ]),
+    ),
+  )
+  const attributes = [
+    { key: 'ratio', value: { doubleValue: 2.5 } },
+    { key: 'raw', value: { bytesValue: 'AQID' } },
+    { key: 'id', value: { intValue: String(large) } },
+  ]
+  const logRecords = [{ timeUnixNano: Number(AT), body: { stringValue: 'x' }, attributes }]
+  const fromJson = await readOtlpJson({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] })
+  for (const { records } of [fromProtobuf, fromJson]) {
+    expect(records).toMatchObject([
+      { at: new Date(1_794_700_000_123), text: `x {"ratio":2.5,"raw":"AQID","id":"${large}"}` },
+    ])
+  }
+})
+
+test('a record of JSON that is nested too deeply is counted, and the others are kept', async () => {
+  const deep = Array.from({ length: 50 }).reduce<object>((inner) => ({ arrayValue: { values: [inner] } }), {
+    stringValue: 'x',
+  })
+  const logRecords = [{ body: deep }, { body: { stringValue: 'fine', intValue: 1 } }]
+  expect(await readOtlpJson({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] })).toMatchObject({
+    records: [{ text: 'fine' }],
+    rejected: 1,
+  })
+})

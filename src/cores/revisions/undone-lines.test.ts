@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { changedLines, isTakenAway, isThere, losesChanges, readLines } from './undone-lines.ts'
+import { changedLines, isTakenAway, isThere, losesChanges, readLines, sharedLines } from './undone-lines.ts'
 
 const linesOf = (text: string) => readLines(text)!
 
@@ -113,4 +113,13 @@ test('what others pushed is lost with any of its lines, and not by changes besid
   expect(loses('a\nb', 'a', 'a\nd')).toBe(false)
   // Only their order was changed.
   expect(loses('a\nb', 'b\na', 'a\nb\nc')).toBe(true)
+})
+
+test('of a renamed file so many of its different lines are in the other, wherever they stand', () => {
+  const share = (text: string, other: string) => sharedLines(linesOf(text), linesOf(other))
+  expect(share('a\nb\nc\nd\n', 'd\nx\na\n')).toBe(0.5)
+  expect(share('a\na\na\nb', 'a')).toBe(0.5)
+  expect(share('a', 'a\nb\nc')).toBe(1)
+  expect(share('a', 'b')).toBe(0)
+  expect(share('', 'a')).toBe(0)
 })
