@@ -62,7 +62,7 @@ type Running = {
 }
 
 const running = new Set<Running>()
-/** For `afterEach`. */
+/** For `afterEach` or `afterAll`. */
 export const endWorkers = async () => void (await Promise.all([...running].map(end)))
 
 export async function startWorker(settings: WorkerSettings): Promise<Running> {

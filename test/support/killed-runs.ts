@@ -15,7 +15,7 @@ const WORKER = pathOf('./pipeline-worker.ts')
 const SEALER = pathOf('./seal-worker.ts')
 
 const running = new Set<ChildProcess>()
-/** For `afterEach`. */
+/** For `afterEach` or `afterAll`. */
 export const killWorkers = async () => void (await Promise.all([...running].map(kill)))
 
 /** Resolves with it when it has said the word. */

@@ -23,6 +23,9 @@ import { insertProposal } from '../support/insert-proposal.ts'
 import { makeMaintainedApp, MODELS_SETTING } from '../support/maintained-app.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
 
+/** Most of it waits until it is told of something. */
+const AT_ONCE = { concurrent: true }
+
 let system: TestSystem
 let [org, other]: Org[] = []
 
@@ -100,40 +103,46 @@ const notifyPerson = (where: Org, { userId }: Person) =>
   )
 
 describe.skipIf(inject('postgres')?.pooler)('an open page', () => {
-  test('is told of its own organization, and of no other', async () => {
-    const [ours, theirs] = [await open(org!.owner, org!.id), await open(other!.owner, other!.id)]
-    const queued = await deploy(org!)
+  test('is told of its own organization, and of no other', AT_ONCE, async () => {
+    const [org, other] = [await makeOrganization(system), await makeOrganization(system)]
+    const [ours, theirs] = [await open(org.owner, org.id), await open(other.owner, other.id)]
+    const queued = await deploy(org)
     expect(await ours.next()).toEqual(['deployments'])
-    await org!.owner.call(cancelDeployment, queued)
+    await org.owner.call(cancelDeployment, queued)
     expect(await ours.next()).toEqual(['deployments'])
     // The first that they hear is their own: nothing was told of the ones before.
-    await notifyPerson(other!, other!.owner)
+    await notifyPerson(other, other.owner)
     expect(await theirs.next()).toEqual(['inbox'])
     await Promise.all([ours.close(), theirs.close()])
   })
 
-  test('is told of the inbox and the activity of its own reader, and of deliveries from admins on', async () => {
-    const [viewer, colleague] = [
-      await makeMember(system, org!, 'viewer'),
-      await makeMember(system, org!, 'viewer'),
-    ]
-    const [owners, viewers] = [await open(org!.owner, org!.id), await open(viewer, org!.id)]
-    await notifyPerson(org!, colleague)
-    notifyChangeSoon(system.ownDb, 'activity', { orgId: org!.id, userId: colleague.userId })
-    expect(await owners.next()).toEqual(['activity'])
-    await notify(system.db, 'attempts', org!.id)
-    expect(await owners.next()).toEqual(['deliveries'])
-    await notifyPerson(org!, viewer)
-    expect(await viewers.next()).toEqual(['inbox'])
-    const [first] = (await viewer.call(listNotifications, {})).notifications
-    await viewer.call(acknowledgeNotification, { notification_id: first!.id })
-    expect(await viewers.next()).toEqual(['inbox'])
-    notifyChangeSoon(system.ownDb, 'activity', { orgId: org!.id, userId: viewer.userId })
-    expect(await viewers.next()).toEqual(['activity'])
-    await Promise.all([owners.close(), viewers.close()])
-  })
+  test(
+    'is told of the inbox and the activity of its own reader, and of deliveries from admins on',
+    AT_ONCE,
+    async () => {
+      const org = await makeOrganization(system)
+      const [viewer, colleague] = [
+        await makeMember(system, org, 'viewer'),
+        await makeMember(system, org, 'viewer'),
+      ]
+      const [owners, viewers] = [await open(org.owner, org.id), await open(viewer, org.id)]
+      await notifyPerson(org, colleague)
+      notifyChangeSoon(system.ownDb, 'activity', { orgId: org.id, userId: colleague.userId })
+      expect(await owners.next()).toEqual(['activity'])
+      await notify(system.db, 'attempts', org.id)
+      expect(await owners.next()).toEqual(['deliveries'])
+      await notifyPerson(org, viewer)
+      expect(await viewers.next()).toEqual(['inbox'])
+      const [first] = (await viewer.call(listNotifications, {})).notifications
+      await viewer.call(acknowledgeNotification, { notification_id: first!.id })
+      expect(await viewers.next()).toEqual(['inbox'])
+      notifyChangeSoon(system.ownDb, 'activity', { orgId: org.id, userId: viewer.userId })
+      expect(await viewers.next()).toEqual(['activity'])
+      await Promise.all([owners.close(), viewers.close()])
+    },
+  )
 
-  test('is told of loads, checks, maintenance and proposals', async () => {
+  test('is told of loads, checks, maintenance and proposals', AT_ONCE, async () => {
     const shop = await makeMaintainedApp(system)
     const { call, alias } = shop
     const app = { orgId: shop.org.id, id: (await call(showApp, { alias })).id }
@@ -156,14 +165,15 @@ describe.skipIf(inject('postgres')?.pooler)('an open page', () => {
     await watched.close()
   })
 
-  test('is told nothing more once its reader is no member, or signed out', async () => {
-    const member = await makeMember(system, org!, 'admin')
-    const lowered = await makeMember(system, org!, 'admin')
-    const [gone, still] = [await open(member, org!.id), await open(lowered, org!.id)]
+  test('is told nothing more once its reader is no member, or signed out', AT_ONCE, async () => {
+    const [org, other] = [await makeOrganization(system), await makeOrganization(system)]
+    const member = await makeMember(system, org, 'admin')
+    const lowered = await makeMember(system, org, 'admin')
+    const [gone, still] = [await open(member, org.id), await open(lowered, org.id)]
     // By then they are in another organization, or somebody else.
     const elsewhere = await Promise.all(
-      [{ orgId: other!.id }, { userId: org!.owner.userId }].map(async (by) => {
-        const reader = { orgId: org!.id, userId: lowered.userId, role: 'admin' } as Principal
+      [{ orgId: other.id }, { userId: org.owner.userId }].map(async (by) => {
+        const reader = { orgId: org.id, userId: lowered.userId, role: 'admin' } as Principal
         const watch = watchChanges({ db: system.ownDb, clock: () => system.clock.now() })
         const { body } = await watch({ ...reader, again: async () => ({ ...reader, ...by }) }, {})
         const stream = body.getReader()
@@ -171,15 +181,15 @@ describe.skipIf(inject('postgres')?.pooler)('an open page', () => {
         return stream
       }),
     )
-    await org!.owner.call(removeMember, { org_id: org!.id, user_id: member.userId })
-    await org!.owner.call(changeMemberRole, { org_id: org!.id, user_id: lowered.userId, role: 'viewer' })
-    notifyChangeSoon(system.ownDb, 'activity', { orgId: org!.id, userId: org!.owner.userId })
-    await notifyPerson(org!, lowered)
+    await org.owner.call(removeMember, { org_id: org.id, user_id: member.userId })
+    await org.owner.call(changeMemberRole, { org_id: org.id, user_id: lowered.userId, role: 'viewer' })
+    notifyChangeSoon(system.ownDb, 'activity', { orgId: org.id, userId: org.owner.userId })
+    await notifyPerson(org, lowered)
     expect(await gone.next()).toBeUndefined()
     expect(await still.next()).toEqual(['inbox'])
     for (const stream of elsewhere) expect((await stream.read()).done).toBe(true)
     await still.close()
-    expect((await ask(member, org!.id)).status).toBe(403)
+    expect((await ask(member, org.id)).status).toBe(403)
   })
 
   test('without rights is refused in a line: by nobody, elsewhere, and with a token that has scopes', async () => {

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 
 import { and, eq } from '../../db/drizzle.ts'
 import { oauthArtifacts, platformAccessGrants } from '../../db/schema.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
-import { newTimeline, updateTimeline, wentBack } from '../../src/cores/endings/timeline.ts'
 import {
   newAssistant,
   startListeningSystem,
@@ -14,6 +13,7 @@ import {
   type ListeningSystem,
   type Tokens,
 } from '../support/assistant.ts'
+import { goBack } from '../support/go-back.ts'
 import { makeOrganization, type Org } from '../support/make.ts'
 
 const GRACE = 60
@@ -238,11 +238,7 @@ describe.each(inject('everyCase') ? GRACES : GRACES.slice(0, 1))('after a lost t
       await db.delete(oauthArtifacts).where(eq(oauthArtifacts.id, row.id))
     await db.insert(oauthArtifacts).values(saved)
     clock.advance(10)
-    await updateTimeline(
-      db,
-      (before) => wentBack({ ...before, aliveAt: from }, { timeline: null, changes: 0, now: clock.now() }),
-      newTimeline(clock.now()),
-    )
+    await goBack(where(), from)
     clock.advance(20)
   }
   const refresh = async (token: string) => tokensIn(await assistant.refresh(token))

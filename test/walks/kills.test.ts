@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, describe, inject, test } from 'vitest'
 import { count, eq, sql } from '../../db/drizzle.ts'
 import { loads, pipelines } from '../../db/schema.ts'
 import { createDatabase, removeDatabase } from '../../src/contracts/databases.ts'
@@ -23,21 +23,25 @@ import { notificationHarness } from '../support/notification-harness.ts'
 import { processes, realClock } from '../support/process.ts'
 import { freshSecrets, startSystem } from '../support/system.ts'
 
+/** Most of it waits for leases. Each has a database of its own, because its workers work for everybody there. */
+const AT_ONCE = { timeout: 120_000, concurrent: true }
+
 /** Several processes over one database need a server. */
-describe.skipIf(inject('engine') === 'pglite')('killed in the midst', { timeout: 120_000 }, () => {
-  let database: TestDatabase
+describe.skipIf(inject('engine') === 'pglite')('killed in the midst', AT_ONCE, () => {
   const own = processes()
-  beforeAll(async () => {
-    database = await newDatabase()
-  })
-  afterEach(killed.endWorkers)
-  afterEach(runs.killWorkers)
+  const databases: TestDatabase[] = []
+  const ownDatabase = async (): Promise<TestDatabase> => {
+    const database = await newDatabase()
+    databases.push(database)
+    return database
+  }
   afterAll(async () => {
-    await own.cleanUp()
-    await database?.close()
+    await Promise.all([killed.endWorkers(), runs.killWorkers(), own.cleanUp()])
+    await Promise.all(databases.map((database) => database.close()))
   })
 
-  test('of deliveries: none is lost, none arrives twice, of neither organization', async () => {
+  test('of deliveries: none is lost, none arrives twice, of neither organization', async ({ expect }) => {
+    const database = await ownDatabase()
     const ENDPOINTS = 6
     const EVENTS = 15
     const receiver = await killed.openReceiver()
@@ -71,7 +75,8 @@ describe.skipIf(inject('engine') === 'pglite')('killed in the midst', { timeout:
     expect(atKill).toBeLessThan(2 * ENDPOINTS * EVENTS)
   })
 
-  test('of runs: each due time has one run and one event, of either organization', async () => {
+  test('of runs: each due time has one run and one event, of either organization', async ({ expect }) => {
+    const database = await ownDatabase()
     const due = new Date('2026-03-02T03:00:00Z')
     const ids = (
       await Promise.all(
@@ -91,9 +96,10 @@ describe.skipIf(inject('engine') === 'pglite')('killed in the midst', { timeout:
     expect(states).toEqual(ids.map(() => ({ states: ['host_offline'], told: ['host_offline'] })))
   })
 
-  test('of sealing: what it had committed is whole, and the next one seals the rest, of either organization', async () => {
-    // Of its own: others seal for everybody.
-    const trail = await newDatabase()
+  test('of sealing: what it had committed is whole, and the next one seals the rest, of either organization', async ({
+    expect,
+  }) => {
+    const trail = await ownDatabase()
     // As many as are sealed at once, and some more.
     const ROWS = 5_000
     const orgs = ['org_a', 'org_b']
@@ -125,7 +131,6 @@ describe.skipIf(inject('engine') === 'pglite')('killed in the midst', { timeout:
     expect(await sealTrail(deps)).toBe(1_000)
     const all = await Promise.all(orgs.map(verified))
     expect(all).toMatchObject(orgs.map(() => ({ problem: null, rows: ROWS / 2, unsealed: 0 })))
-    await trail.close()
   })
 
   describe('of a load', () => {
@@ -150,7 +155,8 @@ describe.skipIf(inject('engine') === 'pglite')('killed in the midst', { timeout:
       model?.close()
     })
 
-    test('another process ends it, with every row once', async () => {
+    test('another process ends it, with every row once', async ({ expect }) => {
+      const database = await ownDatabase()
       const { port } = model.address() as AddressInfo
       const env = {
         ...freshSecrets(),

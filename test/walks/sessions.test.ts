@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { eq } from '../../db/drizzle.ts'
-import { sessions } from '../../db/schema.ts'
+import { passwords, sessions } from '../../db/schema.ts'
 import { argon2Passwords } from '../../src/adapters/passwords/argon2.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import {
@@ -24,11 +24,11 @@ import {
   signOut,
   signOutEverywhere,
 } from '../../src/contracts/sessions.ts'
-import { newTimeline, updateTimeline, wentBack } from '../../src/cores/endings/timeline.ts'
 import { findSession } from '../../src/cores/identity/index.ts'
 import { lockAuthor } from '../../src/cores/lock-author.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
 import { answerTo } from '../support/answers.ts'
+import { goBack } from '../support/go-back.ts'
 import { makeApiToken, makeOrganization, makePerson, PASSWORD, signedIn, unique } from '../support/make.ts'
 import { ORIGIN, startSystem, type TestSystem } from '../support/system.ts'
 import { newWalker, signInOnPage } from '../support/walker.ts'
@@ -201,6 +201,19 @@ describe('guessing passwords', () => {
     }
     await expect(change(PASSWORD)).rejects.toMatchObject({ code: 'RATE_LIMITED' })
   })
+
+  test('is refused to whoever has none', async () => {
+    const person = await makePerson(system)
+    await system.db.delete(passwords).where(eq(passwords.userId, person.userId))
+    const changed = person.call(changePassword, {
+      current_password: PASSWORD,
+      new_password: 'another few words here',
+    })
+    await expect(changed).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringContaining('no password'),
+    })
+  })
 })
 
 describe('renewing a session', () => {
@@ -247,11 +260,7 @@ describe('renewing a session', () => {
     const tokens = await Promise.all(owners.map(async ({ call }) => (await call(rotateSession, {})).token))
     for (const { id, generation, rotatedAt } of saved)
       await db.update(sessions).set({ generation, rotatedAt }).where(eq(sessions.id, id))
-    await updateTimeline(
-      db,
-      (before) => wentBack({ ...before, aliveAt }, { timeline: null, changes: 0, now: clock.now() }),
-      newTimeline(clock.now()),
-    )
+    await goBack(system, aliveAt)
     const ask = (token: string) => answerTo(system, { token, address: address() }, whoAmI, {})
     const tabs = await Promise.all(tokens.flatMap((token) => Array.from({ length: 8 }, () => ask(token))))
     expect(tabs.map(({ status }) => status)).toEqual(tabs.map(() => 200))

@@ -441,7 +441,10 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
     renameApp: () => here.byOwner(apps.renameApp, { alias: ALIAS, name: 'Renamed' }),
     setAppMember: () =>
       here.byOwner(apps.setAppMember, { alias: ALIAS, user_id: member!.userId, role: 'maintainer' }),
-    claimDeployment: () => here.byMember(deployments.claimDeployment, { alias: ALIAS, runner: 'shared' }),
+    claimDeployment: async () => {
+      const claimed = await here.byMember(deployments.claimDeployment, { alias: ALIAS, runner: 'shared' })
+      expect(claimed).toMatchObject({ deployment: { id: here.deployment.deployment_id }, fence: 1 })
+    },
     reportDeploymentOutput: () =>
       here.byMember(deployments.reportDeploymentOutput, {
         ...here.deployment,
