@@ -172,6 +172,10 @@ export const TESTS: Readonly<Record<string, Readonly<Record<string, string>>>> =
   'test/walks/exposure.test.ts': { 'an agent with chosen sources': CONNECTOR },
   'test/walks/invitations.test.ts': { 'once it is %s, and answers like one that never was': NONE_SERVED },
   'test/walks/kills.test.ts': { 'another process ends it, with every row once': OTHER_SYSTEM },
+  'test/walks/loaded-source.test.ts': {
+    'nothing is loaded of a file other than announced, over a table that was made meanwhile, or for whoever may not any more':
+      ENDINGS,
+  },
   'test/walks/loads.test.ts': {
     'and whoever %s embeds nothing any more, and makes no table': ENDINGS,
     'after its table is in its place has succeeded, whoever is gone': ENDINGS,
@@ -323,6 +327,10 @@ export const FAILURES: typeof TESTS = {
   },
   'test/walks/remotes.test.ts': {
     'that limits its callers is waited for, and not taken for one that refuses': 'a git host that is busy',
+  },
+  'test/walks/search-configuration.test.ts': {
+    'is told as such, as one that cannot be reached is, and a search over all answers what the others know':
+      'a database that fails',
   },
   'test/walks/source-health.test.ts': {
     'has the last error with its cause, and no longer as a problem when a check finds none':

@@ -101,7 +101,7 @@ export const SLOW_WALKS = matching(
     'managed-postgres',
     'mcp-interleaved',
   ),
-  ...walks('paging', 'process', 'revisions', 'run-endings', 'scopes', 'search-everywhere', 'sign-in-socket'),
+  ...walks('process', 'revisions', 'run-endings', 'scopes', 'search-everywhere', 'sign-in-socket'),
   ...walks('source-health', 'source-tables', 'tenant-limits', 'workload-identity'),
 )
 /** What a test polls for comes soon, but on a busy machine not within a second. */

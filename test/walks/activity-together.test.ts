@@ -1,5 +1,6 @@
 /** Activity that is written in one statement: for as many organizations as have calls that end in the same moment. */
 import { beforeAll, expect, test } from 'vitest'
+import { ServiceError } from '../../src/contracts/errors.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import type { Principal } from '../../src/contracts/operation.ts'
 import { insertActivity } from '../../src/cores/activity/insert-activity.ts'
@@ -94,6 +95,41 @@ test('equal questions have equal digests within an organization, and other ones 
   ] as const) {
     expect([column, of(here, column).size, of(there, column).size]).toEqual([column, count, count])
     expect([...of(here, column)].filter((digest) => of(there, column).has(digest))).toEqual([])
+  }
+})
+
+test('a mistake of the client is refused, and whatever else goes wrong has failed', async () => {
+  const requestId = makeId('req', AT.getTime())
+  const deps = { db: database.db, clock: () => AT, dataKeys: dataKeys('3'.repeat(64)) }
+  const thrown = [
+    new ServiceError('NOT_FOUND'),
+    new ServiceError('QUOTA_EXCEEDED'),
+    new ServiceError('UNEXPECTED'),
+    new ServiceError('SOURCE_FAILED'),
+    new TypeError('a mistake of ours'),
+  ]
+  const orgIds = [1, 2].map(() => makeId('org', AT.getTime()))
+  const calls = orgIds.flatMap((orgId) => thrown.map((error) => ({ orgId, error })))
+  await Promise.allSettled(
+    calls.map(({ orgId, error }) =>
+      recordingActivity(
+        deps,
+        { orgId, userId: 'usr_1', userName: 'Ann', requestId, entryPoint: 'api' } as Principal,
+        'Who owes us money?',
+        () => Promise.reject(error),
+      ),
+    ),
+  )
+  const rows = await storedOf(requestId)
+  for (const orgId of orgIds) {
+    const own = rows.filter((one) => one['org_id'] === orgId)
+    expect(own.map(({ error, outcome }) => [error, outcome].join(' ')).toSorted()).toEqual([
+      'NOT_FOUND refused',
+      'QUOTA_EXCEEDED refused',
+      'SOURCE_FAILED failed',
+      'UNEXPECTED failed',
+      'UNEXPECTED failed',
+    ])
   }
 })
 

@@ -237,6 +237,16 @@ describe('the calls of an agent', () => {
     expect((await viewer.call(listActivity, { grant_id: agent.id })).activity).toHaveLength(1)
   })
 
+  test('those of somebody else are asked for by owners and admins alone', async () => {
+    const { userId } = viewer
+    const colleague = await makeMember(system, org, 'developer')
+    await expect(colleague.call(listActivity, { user_id: userId })).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+      message: 'Only owners and admins may see the activity of others',
+    })
+    expect((await viewer.call(listActivity, { user_id: userId })).activity).toEqual([])
+  })
+
   test('colleagues and other organizations find none of them by its id', async () => {
     const agent = await connect(org, viewer)
     await callFunction(agent)

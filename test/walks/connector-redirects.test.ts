@@ -186,6 +186,22 @@ describe('the page is never skipped', () => {
     }
   })
 
+  /** Threat: consent that outlives what was consented to. */
+  test('for a document that says something else than when this person approved it', async () => {
+    const path = `/${unique('changed')}.json`
+    const clientId = host.putClient(path)
+    const other = await makeOrganization(system)
+    const [walker, beside] = [1, 2].map(() => newWalker(system, { overSockets: true }))
+    const assistant = newAssistant(system, { clientId, redirectUri: `${host.origin}/callback` })
+    const isShown = async () => isConsent(await arrive(system, walker!, org.owner, assistant.request().url))
+    await assistant.connect(org.owner, {}, {}, walker)
+    expect(await isShown()).toBe(false)
+    // Any member of it, also one that nobody here reads.
+    host.putClient(path, { logo_uri: `${host.origin}/new.png` })
+    await assistant.connect(other.owner, {}, {}, beside)
+    expect(await isShown()).toBe(true)
+  })
+
   test('for https on another host than the document’s', async () => {
     const path = `/${unique('elsewhere')}.json`
     const elsewhere = 'https://elsewhere.example/callback'

@@ -127,6 +127,60 @@ test('one that is used stays for another thirty days, as long as somebody approv
   expect(longer.map(({ clientId }) => clientId)).toEqual([used])
 })
 
+test('what cannot be a registration is refused by name, and takes no slot', async () => {
+  for (const [metadata, problem] of [
+    [{}, /1 to 10 members/],
+    [{ redirect_uris: [] }, /1 to 10 members/],
+    [{ redirect_uris: Array.from({ length: 11 }, (_, n) => `${LOCAL}/${n}`) }, /1 to 10 members/],
+    [{ redirect_uris: [LOCAL, 7] }, /number 2: is not a string/],
+    [{ redirect_uris: [LOCAL, 'http://app.example/cb'] }, /redirect_uris, number 2/],
+    [{ redirect_uris: [LOCAL], client_name: 7 }, /client_name must be a string/],
+    [{ redirect_uris: [LOCAL], client_name: 'a\0b' }, /cannot be stored/],
+  ] as const) {
+    const { status, body } = await register(system, metadata)
+    expect([status, body.error_description]).toEqual([400, expect.stringMatching(problem)])
+  }
+  expect(await system.db.$count(platformOauthClients)).toBe(0)
+})
+
+test('a sixth of one origin waits as long as it is told, and then the oldest that nobody approved gives way', async () => {
+  const web = (n: number, host = 'app.example') =>
+    register(system, { client_name: `Web ${n}`, redirect_uris: [`https://${host}/cb`] }, '192.0.2.1')
+  const elsewhere = await web(0, 'other.example')
+  const approved = await web(1)
+  const made = [await web(2), await web(3), await web(4), await web(5)]
+  await system.db
+    .update(platformOauthClients)
+    .set({ createdAt: new Date(system.clock.now().getTime() - 1_000) })
+    .where(eq(platformOauthClients.clientId, String(made[1]!.body.client_id)))
+  const redirectUri = 'https://app.example/cb'
+  const { owner } = await makeOrganization(system)
+  await newAssistant(system, { clientId: String(approved.body.client_id), redirectUri }).connect(owner)
+  const refused = await web(6)
+  expect([refused.status, refused.body.error]).toEqual([429, 'temporarily_unavailable'])
+  const seconds = Number(refused.headers.get('retry-after'))
+  system.clock.advance(seconds - 10)
+  expect((await web(6)).status).toBe(429)
+  system.clock.advance(10)
+  const sixth = await web(6)
+  const left = (await system.db.select().from(platformOauthClients)).map(({ clientId }) => clientId)
+  const kept = [elsewhere, approved, made[0]!, made[2]!, made[3]!, sixth]
+  expect(new Set(left)).toEqual(new Set(kept.map(({ body }) => body.client_id)))
+})
+
+test('the document of a client that nobody knows can be turned off, and on again; nothing else unknown', async () => {
+  const client_id = 'https://app.example/client.json'
+  const set = (is_active: boolean, id = client_id) =>
+    operator()(setOauthClientActive, { client_id: id, is_active })
+  expect(await set(false)).toEqual({ client_id, is_active: false })
+  const rows = () => system.db.select().from(platformOauthClients)
+  expect(await rows()).toMatchObject([{ clientId: client_id, kind: 'metadata_document', isActive: false }])
+  await set(true)
+  expect(await rows()).toMatchObject([{ clientId: client_id, isActive: true }])
+  for (const unknown of ['dcr_unknown', 'http://app.example/client.json'])
+    await expect(set(false, unknown)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+})
+
 describe('the page', () => {
   const signIn = async (walker: Walker, token = OPERATOR_TOKEN) =>
     walker.submit(await walker.open(PATH), 'Continue', { token })

@@ -245,6 +245,44 @@ describe.skipIf(!hasServer)('a disk quota on a server with pgvector (TEST_PGVECT
   const problemsOf = async (who: Org) =>
     (await who.owner.call(showDataSource, { source_id: 'db_main' })).health.problems.map(({ kind }) => kind)
 
+  test('a session that is over a limit is ended, and its login limited by the server; the neighbor goes on', async () => {
+    const [row] = await system.db.select().from(dataSources).where(eq(dataSources.orgId, org.id))
+    const { name, physicalName } = row!
+    const open = async (who: Org, database: string) => {
+      const { url } = await who.owner.call(showConnectionString, { name: database })
+      const sql = postgres(url, { max: 1, onnotice() {} })
+      /** Another one once the session was ended, and none where the server takes no more. */
+      const session = () =>
+        sql.unsafe('select pg_backend_pid() as pid').then(
+          ([found]) => found!['pid'] as number,
+          () => undefined,
+        )
+      await sql.unsafe('begin')
+      return { sql, session, pid: await session() }
+    }
+    const enforce = (limits: Partial<TenantLimits>) =>
+      server.endSessionsOverLimits([{ orgId: org.id, physicalName: physicalName! }], { ...LIMITS, ...limits })
+    const [kept, late, theirs] = [await open(org, name), await open(org, name), await open(other, 'main')]
+    try {
+      expect(await enforce({ connections: 1, temporaryFileBytes: MIB })).toEqual([
+        { physicalName, limit: 'connections' },
+      ])
+      expect([await kept.session(), await late.session()]).toEqual([kept.pid, undefined])
+      const limits = `select rolconnlimit as connections, rolconfig as settings from pg_roles where rolname = current_user`
+      expect(await kept.sql.unsafe(limits)).toMatchObject([
+        { connections: 1, settings: expect.arrayContaining(['temp_file_limit=1024kB']) },
+      ])
+      await expect
+        .poll(() => enforce({ idleTransactionSeconds: 0 }))
+        .toEqual([{ physicalName, limit: 'idle_transaction' }])
+      expect(await kept.session()).not.toBe(kept.pid)
+      expect(await theirs.session()).toBe(theirs.pid)
+      expect(await enforce({})).toEqual([])
+    } finally {
+      await Promise.all([kept, late, theirs].map(({ sql }) => sql.end({ timeout: 1 })))
+    }
+  })
+
   test('logins may not connect, questions are answered, and removing a database makes room', async () => {
     const log = { warn() {} }
     const deps = { db: system.db, clock: () => system.clock.now(), log, tenantServer: server }

@@ -14,7 +14,11 @@ import { claimPipelineRun } from '../../src/contracts/pipelines.ts'
 import { ROLES } from '../../src/contracts/roles.ts'
 import { elevateSupportSession, startSupportSession } from '../../src/contracts/support.ts'
 import { createApiToken, listApiTokens } from '../../src/contracts/tokens.ts'
-import { bindServiceAccount, listServiceAccounts } from '../../src/contracts/workloads.ts'
+import {
+  bindServiceAccount,
+  listServiceAccounts,
+  unbindServiceAccount,
+} from '../../src/contracts/workloads.ts'
 import { agentOf } from '../support/data-sources.ts'
 import { fakeCluster } from '../support/fake-cluster.ts'
 import {
@@ -203,6 +207,48 @@ describe('what an app has of its own', () => {
     system.clock.advance(60)
     return system.clock.now().toISOString()
   }
+
+  test('a service account opens the app that it is bound to, until it is unbound; no other token of it does', async () => {
+    const account = cluster.addAccount(org.id, unique('worker'))
+    const owner = callsAs(person, org)
+    const at = (minutes: number) => new Date(system.clock.now().getTime() + minutes * 60_000)
+    const mint = (more = {}, expires = at(60)) => cluster.mint(account, expires, more)
+    const answer = (token: string, on = alias, organization?: string) =>
+      system
+        .as({ token, organization })(claimPipelineRun, { alias: on, worker: 'w', pipelines: ['nightly'] })
+        .then(
+          () => 'done',
+          ({ code }: { code: string }) => code,
+        )
+    expect(await answer(mint())).toBe('UNAUTHENTICATED')
+    const bound = await owner(bindServiceAccount, { alias, ...account })
+    const token = mint()
+    expect(await answer(token)).toBe('done')
+    expect(await answer(token, alias, other.id)).toBe('NOT_FOUND')
+    const second = unique('second')
+    await owner(createApp, { alias: second, name: 'Second' })
+    expect(await answer(token, second)).toBe('NOT_FOUND')
+    await expect(owner(bindServiceAccount, { alias: second, ...account })).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: `This service account is bound to the app ${alias}`,
+    })
+    expect(await owner(bindServiceAccount, { alias, ...account })).toMatchObject({ id: bound.id })
+    await expect(system.as({ token })(listServiceAccounts, { alias })).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+    })
+    const unbound = { ...account, service_account: unique('unbound') }
+    for (const strange of [
+      mint({ isGenuine: false }),
+      mint({ audience: 'https://kubernetes.default.svc' }),
+      mint({ uid: 'uid-of-another' }),
+      mint({}, at(-1)),
+      cluster.mint(unbound, at(60)),
+      cluster.mint(unbound, at(60), { uid: bound.uid }),
+    ])
+      expect(await answer(strange)).toBe('UNAUTHENTICATED')
+    await owner(unbindServiceAccount, { alias, binding_id: bound.id })
+    expect(await answer(token)).toBe('UNAUTHENTICATED')
+  })
 
   test('ends where they made it since; from before, of others and elsewhere it stays', async () => {
     const [before, boundBefore] = [await makeToken(person), await bind(person)]

@@ -86,7 +86,7 @@ import {
 import { askCli, signInCli } from '../support/cli-login.ts'
 import { insertSource } from '../support/data-sources.ts'
 import { watchStatements } from '../support/crossing-statements.ts'
-import { newDatabase, testDatabase } from '../support/database.ts'
+import { newDatabase, testDatabase, type TestDatabase } from '../support/database.ts'
 import { basic, comesIn, makeMachineAgent } from '../support/machine-agents.ts'
 import {
   makeApiToken,
@@ -421,6 +421,49 @@ describe('what is ended by hand', () => {
     for (const { call } of tokens) expect(await works(call(whoAmI, {}))).toBe(false)
   })
 
+  test('is done again where the database has lost it: sessions, members, machine agents and their secrets', async () => {
+    const again = (...lost: Ending[]) => endLost({ db: system.db, clock }, lost)
+    const [person, colleague] = [
+      await makeMember(system, org, 'viewer'),
+      await makeMember(system, org, 'viewer'),
+    ]
+    const { session_id } = await person.call(whoAmI, {})
+    expect(await again({ kind: 'session', id: session_id!, orgId: null })).toBe(1)
+    expect([await works(person.call(whoAmI, {})), await works(colleague.call(whoAmI, {}))]).toEqual([
+      false,
+      true,
+    ])
+
+    const isTheirs = and(eq(memberships.orgId, org.id), eq(memberships.userId, colleague.userId))
+    const [{ id } = { id: '' }] = await system.db.select().from(memberships).where(isTheirs)
+    const token = await makeApiToken(system, org, colleague)
+    const isIn = () => works(colleague.call(showOrganization, { org_id: org.id }))
+    // It is not one of that organization.
+    await again({ kind: 'membership', id, orgId: other.id })
+    expect(await isIn()).toBe(true)
+    await again({ kind: 'membership', id, orgId: org.id })
+    expect([await isIn(), await works(token.call(whoAmI, {}))]).toEqual([false, false])
+
+    const [agent, rotated, kept] = [
+      await makeMachineAgent(org.owner),
+      await makeMachineAgent(org.owner),
+      await makeMachineAgent(org.owner),
+    ]
+    const statusOf = async (one: typeof agent) => (await comesIn(system, basic(one))).status
+    const expiry = (seconds: number): Ending => {
+      const expiresAt = new Date(clock().getTime() + seconds * 1000).toISOString()
+      const { id: credential } = rotated.credentials[0]!
+      return { kind: 'machine_credential_rotated', id: credential, orgId: org.id, to: { expiresAt } }
+    }
+    expect([await again(expiry(60)), await statusOf(rotated)]).toEqual([1, 200])
+    // No longer than it has by then.
+    expect([await again(expiry(120)), await statusOf(rotated)]).toEqual([0, 200])
+    expect(await again(expiry(-1))).toBeGreaterThan(0)
+    expect(await statusOf(rotated)).toBe(401)
+    expect(await again({ kind: 'machine_agent', id: agent.id, orgId: org.id })).toBeGreaterThan(0)
+    expect([await statusOf(agent), await statusOf(kept)]).toEqual([401, 200])
+  })
+
   /** With a revoked credential another grant took its place, for those that were left. */
   test('is not done again to a grant that ended with a credential: the credential ends', async () => {
     const agent = await makeMachineAgent(org.owner)
@@ -516,81 +559,102 @@ describe('endings of which nobody knows whether they are done', () => {
 })
 
 // The embedded database has neither standbys nor poolers.
-describe.skipIf(inject('engine') === 'pglite')(
-  'behind a pooler, where another server comes without a new session',
-  () => {
-    test('nothing is sent from the moment it is noticed until what was lost is ended again', async () => {
-      const own = await newDatabase()
-      onTestFinished(() => own.close())
-      const clock = () => system.clock.now()
-      for (const id of ['atk_lost', 'atk_living'])
-        await own.db.insert(appTokens).values({
-          orgId: `org_of_${id}`,
-          id,
-          appId: 'app_one',
-          name: 'collector',
-          scope: 'apps:report',
-          secretHash: id,
-          startsWith: 'svca_',
-          createdBy: 'usr_one',
-          createdByName: 'Somebody',
-          createdAt: clock(),
-          fullUntil: clock(),
-        })
-      const entries = Promise.withResolvers<readonly Ending[]>()
-      let reads = 0
-      const journal: EndingsJournal = {
-        id: 'journal',
-        keep: async () => async () => {},
-        // At the start there is nothing.
-        read: () => (reads++ === 0 ? Promise.resolve([]) : entries.promise),
-        sweep: async () => {},
-        close: async () => {},
-      }
-      const held: Promise<void>[] = []
-      const server: Server = {
-        ...own.server!,
-        isPooled: true,
-        hold(until) {
-          held.push(until)
-          own.server!.hold(until)
-        },
-      }
-      const log = { warn: () => {} }
-      const watch = await watchTimeline({
-        connection: { db: own.db, server },
-        clock,
-        log,
-        journal,
-        beatMs: 50,
-      })
+describe.skipIf(inject('engine') === 'pglite')('processes that watch for a database that was lost', () => {
+  let own: TestDatabase
+  beforeAll(async () => void (own = await newDatabase()))
+  afterAll(() => own?.close())
+  const clock = () => system.clock.now()
+  const log = { warn: () => {} }
+  const journalAt = (id: string): EndingsJournal => ({
+    id,
+    keep: async () => async () => {},
+    read: async () => [],
+    sweep: async () => {},
+    close: async () => {},
+  })
+
+  test('promise what every one of them does', async () => {
+    const start = async (journal?: EndingsJournal) => {
+      const connection = { db: own.db, server: own.server! }
+      const watch = await watchTimeline({ connection, clock, log, journal })
       onTestFinished(() => watch.close())
-      const beat = `(value ->> 'beat')::int`
-      const beats = () =>
-        own.sql.query<{ n: number }>(
-          `select ${beat} as n from installation_facts where name = 'database_timeline'`,
-        )
-      await expect.poll(async () => (await beats())[0]!.n).toBeGreaterThan(3)
-      const before = held.length
-      // A copy of before: what the process knows of it was later.
-      await server.aside(({ sql: copy }) =>
-        copy.query(
-          `update installation_facts set value = jsonb_set(value, '{beat}', '1') where name = 'database_timeline'`,
-        ),
-      )
-      await expect.poll(() => held.length).toBe(before + 1)
-      let isAnswered = false
-      const asked = own.sql
-        .query<{ id: string }>('select id from app_tokens where revoked_at is null')
-        .finally(() => (isAnswered = true))
-      await server.aside(({ sql: other }) => other.query('select 1'))
-      expect(isAnswered).toBe(false)
-      entries.resolve([{ kind: 'app_token', orgId: 'org_of_atk_lost', id: 'atk_lost' }])
-      expect(await asked).toEqual([{ id: 'atk_living' }])
-      await held.at(-1)
+      return watch
+    }
+    const first = await start(journalAt('one'))
+    await start(journalAt('one'))
+    expect(await first.promise()).toBe('shared journal')
+    await start(journalAt('another'))
+    expect(await first.promise()).toBe('own journals')
+    const without = await start()
+    expect(await first.promise()).toBe('nothing')
+    await without.close()
+    expect(await first.promise()).toBe('own journals')
+  })
+
+  test('behind a pooler, where another server comes without a new session, send nothing from the moment it is noticed until what was lost is ended again', async () => {
+    for (const id of ['atk_lost', 'atk_living'])
+      await own.db.insert(appTokens).values({
+        orgId: `org_of_${id}`,
+        id,
+        appId: 'app_one',
+        name: 'collector',
+        scope: 'apps:report',
+        secretHash: id,
+        startsWith: 'svca_',
+        createdBy: 'usr_one',
+        createdByName: 'Somebody',
+        createdAt: clock(),
+        fullUntil: clock(),
+      })
+    const entries = Promise.withResolvers<readonly Ending[]>()
+    let reads = 0
+    const journal: EndingsJournal = {
+      ...journalAt('journal'),
+      // At the start there is nothing.
+      read: () => (reads++ === 0 ? Promise.resolve([]) : entries.promise),
+    }
+    const held: Promise<void>[] = []
+    const server: Server = {
+      ...own.server!,
+      isPooled: true,
+      hold(until) {
+        held.push(until)
+        own.server!.hold(until)
+      },
+    }
+    const watch = await watchTimeline({
+      connection: { db: own.db, server },
+      clock,
+      log,
+      journal,
+      beatMs: 50,
     })
-  },
-)
+    onTestFinished(() => watch.close())
+    const beat = `(value ->> 'beat')::int`
+    const beats = () =>
+      own.sql.query<{ n: number }>(
+        `select ${beat} as n from installation_facts where name = 'database_timeline'`,
+      )
+    await expect.poll(async () => (await beats())[0]!.n).toBeGreaterThan(3)
+    const before = held.length
+    // A copy of before: what the process knows of it was later.
+    await server.aside(({ sql: copy }) =>
+      copy.query(
+        `update installation_facts set value = jsonb_set(value, '{beat}', '1') where name = 'database_timeline'`,
+      ),
+    )
+    await expect.poll(() => held.length).toBe(before + 1)
+    let isAnswered = false
+    const asked = own.sql
+      .query<{ id: string }>('select id from app_tokens where revoked_at is null')
+      .finally(() => (isAnswered = true))
+    await server.aside(({ sql: other }) => other.query('select 1'))
+    expect(isAnswered).toBe(false)
+    entries.resolve([{ kind: 'app_token', orgId: 'org_of_atk_lost', id: 'atk_lost' }])
+    expect(await asked).toEqual([{ id: 'atk_living' }])
+    await held.at(-1)
+  })
+})
 
 describe('an invitation', () => {
   test('to somebody who is removed meanwhile does not bring them back; a later one does', async () => {

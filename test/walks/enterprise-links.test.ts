@@ -6,17 +6,26 @@ import {
   memberships,
   oauthMetadataDocuments,
   organizationDomains,
+  platformOauthClients,
   provisionedPeople,
   users,
 } from '../../db/schema.ts'
 import { endAccessSince } from '../../src/contracts/access.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import {
+  activateIdentityProvider,
+  allowIdentityProviderClient,
+  createIdentityProvider,
   linkIdentity,
   listIdentityLinks,
   listIdentityProviderRules,
+  moveIdentityProvider,
+  previewIdentityProviderRules,
+  probeIdentityProvider,
   setIdentityProviderRules,
   showIdentityProvider,
+  unlinkIdentity,
+  updateIdentityProvider,
 } from '../../src/contracts/identity-provider.ts'
 import {
   acceptInvitation,
@@ -28,6 +37,8 @@ import {
   addOwnerAsOperator,
   createOrganizationAsOperator,
   listOrganizations,
+  setOrganizationDomains,
+  updateOrganization,
 } from '../../src/contracts/organizations.ts'
 import { setGroupRole } from '../../src/contracts/scim.ts'
 import { newAssistant, startListeningSystem, whoami, type ListeningSystem } from '../support/assistant.ts'
@@ -36,15 +47,18 @@ import {
   allow,
   company,
   exchange,
+  grantsBy,
   JWT_BEARER,
   link,
   linksOf,
   postToken,
   refusalsOf,
   setProvider,
+  setRules,
   tokenIn,
   type Company,
 } from '../support/enterprise.ts'
+import { addProvider, makeOrgWithDomain } from '../support/identity-providers.ts'
 import { makeMember, PASSWORD, signedIn, unique, type Person } from '../support/make.ts'
 import { makeIssuer } from '../support/issuer.ts'
 import { insertScimBearer, patch, provision } from '../support/scim.ts'
@@ -91,6 +105,235 @@ test('an owner who links themselves eight times at once is answered each time', 
   const calls = Array.from({ length: 8 }, () => owner().call(linkIdentity, { subject: 'me', user_id }))
   const ids = (await Promise.all(calls)).map(({ id }) => id)
   expect(new Set(ids)).toHaveLength(1)
+})
+
+describe('setting it up', () => {
+  const operator = () => system.as({ token: OPERATOR_TOKEN })
+  const refused = (code: string, message: RegExp) =>
+    expect.objectContaining({ code, message: expect.stringMatching(message) as string })
+  const unproven = (problem: RegExp) =>
+    expect.objectContaining({ code: 'INVALID_REQUEST', problems: [expect.stringMatching(problem)] })
+  const stateOf = async (person: Person) =>
+    (await person.call(showIdentityProvider, {})).identity_provider?.state
+  const activate = (assertion: string, { call }: Person) => call(activateIdentityProvider, { assertion })
+
+  test('takes metadata of exactly this issuer, with keys and a rule for what many share; one of an organization', async () => {
+    const { owner: adding } = await makeOrgWithDomain(system)
+    const provider = await makeIssuer(system, host)
+    const add = (issuer: string) => adding.call(createIdentityProvider, { name: 'Corporate sign-in', issuer })
+    await expect(add(`${provider.issuer}/`)).rejects.toEqual(unproven(/of the issuer https:/))
+    provider.putMetadata({ issuer: 'https://other.test' })
+    await expect(add(provider.issuer)).rejects.toEqual(unproven(/of the issuer https:\/\/other\.test/))
+    provider.putMetadata({ jwks_uri: 'http://client.test/keys' })
+    await expect(add(provider.issuer)).rejects.toEqual(unproven(/no https jwks_uri/))
+    await expect(add(`${host.origin}/nothing`)).rejects.toEqual(unproven(/could not be fetched.*404/))
+    await expect(add('https://accounts.google.com')).rejects.toEqual(refused('CONFLICT', /share this issuer/))
+    expect(await stateOf(adding)).toBeUndefined()
+    provider.putMetadata()
+    expect(await add(provider.issuer)).toMatchObject({ state: 'draft', linking: 'admin', proven_at: null })
+    await expect(add((await makeIssuer(system, host)).issuer)).rejects.toEqual(refused('CONFLICT', /already/))
+  })
+
+  test('turning it on takes an assertion for the owner who does it, in a domain of the organization, once', async () => {
+    const org = await makeOrgWithDomain(system)
+    const provider = await addProvider(system, host, org)
+    const admin = await makeMember(system, org, 'admin')
+    const forOwner = (changes: Record<string, unknown>) => provider.assertionFor(org.owner, changes)
+    for (const [assertion, problem] of [
+      [await forOwner({ email_verified: false }), /no verified address/],
+      [await forOwner({ email: undefined }), /no verified address/],
+      [await provider.assertionFor({ email: `else@${org.domain}` }), /not yours/],
+      [await forOwner({ aud: 'https://other.test' }), /audience/],
+      [await ours.provider.assertionFor(org.owner), /issuer/],
+      ['three.parts.no', /signed JWT/],
+    ] as const)
+      await expect(activate(assertion, org.owner)).rejects.toEqual(unproven(problem))
+    await expect(activate(await forOwner({}), admin)).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    await operator()(setOrganizationDomains, { org_id: org.id, domains: [] })
+    await expect(activate(await forOwner({}), org.owner)).rejects.toEqual(
+      unproven(/outside the email domains/),
+    )
+    await operator()(setOrganizationDomains, { org_id: org.id, domains: [org.domain] })
+    const demand = { is_required: true }
+    for (const changes of [{ state: 'on' as const }, demand])
+      await expect(org.owner.call(updateIdentityProvider, changes)).rejects.toEqual(
+        refused('CONFLICT', /Nobody has proven/),
+      )
+    const { id: linked } = await org.owner.call(linkIdentity, {
+      subject: provider.subjectOf(org.owner),
+      user_id: admin.userId,
+    })
+    await expect(activate(await forOwner({}), org.owner)).rejects.toEqual(
+      refused('CONFLICT', /linked to somebody else/),
+    )
+    expect(await stateOf(org.owner)).toBe('draft')
+    await org.owner.call(unlinkIdentity, { link_id: linked })
+    const assertion = await forOwner({})
+    expect(await activate(assertion, org.owner)).toMatchObject({
+      state: 'on',
+      proven_by: { id: org.owner.userId },
+    })
+    await expect(activate(assertion, org.owner)).rejects.toEqual(unproven(/used before/))
+    expect(await org.owner.call(updateIdentityProvider, demand)).toMatchObject(demand)
+  })
+
+  test('an issuer is on for one organization, or for one of each tenant, until the operator moves it', async () => {
+    const [first, second] = [await makeOrgWithDomain(system), await makeOrgWithDomain(system)]
+    const provider = await addProvider(system, host, first)
+    await addProvider(system, host, second, { issuer: provider })
+    const prove = async ({ owner }: Pick<typeof first, 'owner'>, changes = {}) =>
+      activate(await provider.assertionFor(owner, changes), owner)
+    // The draft of the other keeps nobody out.
+    await prove(first)
+    await expect(prove(second)).rejects.toEqual(refused('CONFLICT', /share this issuer/))
+    const move = { issuer: provider.issuer }
+    await expect(first.owner.call(moveIdentityProvider, move)).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    expect(await operator()(moveIdentityProvider, move)).toMatchObject({ org_id: first.id, ended_grants: 0 })
+    expect([await stateOf(first.owner), (await prove(second)).state]).toEqual(['draft', 'on'])
+    await expect(prove(first)).rejects.toEqual(refused('CONFLICT', /share this issuer/))
+    await expect(operator()(moveIdentityProvider, { issuer: 'https://none.test' })).rejects.toEqual(
+      refused('NOT_FOUND', /No organization has/),
+    )
+
+    const shared = await makeIssuer(system, host)
+    const orgs = await Promise.all(['one', 'two', 'two'].map(() => makeOrgWithDomain(system)))
+    const outcomes: unknown[] = []
+    for (const [at, tenant] of ['one', 'two', 'two'].entries()) {
+      const { owner } = orgs[at]!
+      await addProvider(system, host, orgs[at]!, { issuer: shared, tenant })
+      const attempt = activate(await shared.assertionFor(owner, { tenant }), owner)
+      outcomes.push(
+        await attempt.then(
+          ({ state }) => state,
+          ({ message }: Error) => message,
+        ),
+      )
+    }
+    expect(outcomes).toEqual(['on', 'on', 'Another organization uses this issuer'])
+  })
+
+  test('the proof ends with the domain that gave it, and so do the agents; not with another domain', async () => {
+    const { org, providerId } = ours
+    const [domain, another] = [`${unique('corp')}.test`, `${unique('corp')}.test`]
+    const setDomains = (...domains: string[]) =>
+      operator()(setOrganizationDomains, { org_id: org.id, domains })
+    await setDomains(domain, another)
+    await setProvider(system, providerId, { provenDomain: domain })
+    const token = tokenIn(await swap())
+    await setDomains(domain)
+    expect([await stateOf(owner()), await status(token)]).toEqual(['on', 200])
+    await setDomains(another)
+    expect([await stateOf(owner()), await status(token)]).toEqual(['draft', 401])
+    expect((await grantsBy(system, providerId)).map((row) => row.revokedReason)).toEqual(['provider_paused'])
+    const { audit } = await owner().call(listAudit, { org_id: org.id, action: 'identity_provider.paused' })
+    expect(audit[0]?.subject).toContain(`${domain} is no longer a domain of yours; 1 agent disconnected`)
+  })
+})
+
+test('of two that an assertion could be of, the one that is on counts, and of those the one with a tenant', async () => {
+  const { provider, subject, client } = ours
+  await setProvider(system, ours.providerId, { state: 'paused' })
+  const theirs = await company(system, provider, { tenantClaim: 'tid', tenantValue: 'theirs' })
+  await allow(system, theirs.providerId, client.clientId)
+  await link(system, theirs.providerId, subject, theirs.person)
+  const comesTo = async () =>
+    (await whoami(system, tokenIn(await swap({ tid: 'theirs' })))).who?.organization?.id
+  expect(await comesTo()).toBe(theirs.org.id)
+  await setProvider(system, ours.providerId, { state: 'on' })
+  expect(await comesTo()).toBe(theirs.org.id)
+  await setProvider(system, theirs.providerId, { state: 'paused' })
+  expect(await comesTo()).toBe(ours.org.id)
+})
+
+test('a preview says what a member gets and by which rule, also of rules that are not saved', async () => {
+  const viewer = await makeMember(system, ours.org, 'viewer')
+  await setRules(system, ours.providerId, [
+    { claim: 'groups', value: 'contractors', scopes: [] },
+    { claim: 'groups', value: 'eng', scopes: ['data:read', 'notifications:write'] },
+  ])
+  const asked = { user_id: owner().userId, client_id: ours.client.clientId }
+  const preview = (changes: object) => owner().call(previewIdentityProviderRules, { ...asked, ...changes })
+  const byEng = { position: 2, scopes: ['data:read'], sources: null, refusal: null }
+  const groups = (...names: string[]) => ({ claims: { groups: names } })
+  expect(await preview(groups('eng'))).toEqual({ role: 'owner', ...byEng })
+  expect(await preview({ user_id: viewer.userId, ...groups('eng') })).toEqual({ role: 'viewer', ...byEng })
+  const none = { scopes: [], sources: null }
+  expect(await preview(groups('eng', 'contractors'))).toMatchObject({ position: 1, refusal: 'rule', ...none })
+  expect(await preview({})).toMatchObject({ position: null, scopes: ['data:read', 'maintenance:read'] })
+  expect(await preview({ scopes: ['maintenance:run'] })).toMatchObject({ refusal: 'scope', ...none })
+  const rules = [{ claim: null, value: null, scopes: ['maintenance:read' as const] }]
+  expect(await preview({ rules })).toMatchObject({ position: 1, scopes: ['maintenance:read'] })
+  expect(await preview({ client_id: 'another' })).toMatchObject({ refusal: 'client_not_allowed', ...none })
+  const theirs = await company(system, await makeIssuer(system, host))
+  await expect(preview({ user_id: theirs.person.userId })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+})
+
+test('a dry run names the check that fails, and says whom it is about; nothing is stored', async () => {
+  const probe = async (changes: Record<string, unknown> = {}) => {
+    const { assertion } = await owner().call(probeIdentityProvider, {
+      assertion: await ours.assertion(changes),
+    })
+    return assertion!
+  }
+  const ofOwn = { subject: ours.subject, client_id: ours.client.clientId }
+  expect(await probe()).toMatchObject({ refusal: null, user: { id: ours.person.userId }, ...ofOwn })
+  for (const [refusal, changes] of [
+    ['audience', { aud: 'https://other.test' }],
+    ['expired', { iat: 999_900, exp: 1_000_000 }],
+    ['client_not_allowed', { client_id: 'another' }],
+    ['not_linked', { sub: 'unknown' }],
+    ['resource', { resource: 'https://other.test/platform' }],
+    ['scope', { scope: 'maintenance:run' }],
+  ] as const) {
+    const { refusal: told, checks } = await probe(changes)
+    expect([told, checks.find(({ result }) => result === 'failed')?.check]).toEqual([refusal, refusal])
+  }
+  await setRules(system, ours.providerId, [{ scopes: [] }])
+  expect(await probe()).toMatchObject({ refusal: 'rule' })
+  await owner().call(updateOrganization, { org_id: ours.org.id, agents_enabled: false })
+  expect(await probe()).toMatchObject({ refusal: 'agents_off' })
+  expect(await grantsBy(system, ours.providerId)).toEqual([])
+  expect(await refusalsOf(system, ours.providerId)).toEqual([])
+  // Keys that moved are told, and those of before stay.
+  ours.provider.putMetadata({ jwks_uri: `${host.origin}/elsewhere` })
+  expect(await owner().call(probeIdentityProvider, {})).toMatchObject({
+    metadata: { jwks_uri: `${host.origin}/elsewhere`, is_pinned: false, problem: null },
+    keys: [{ kty: 'ec', alg: 'ES256' }],
+    assertion: null,
+  })
+})
+
+test('a client that registered itself, one that is off, an unknown one and a document that is none cannot be allowed', async () => {
+  const insert = async (values: Partial<typeof platformOauthClients.$inferInsert>) => {
+    const clientId = unique('client')
+    const row = { clientId, kind: 'dynamic' as const, createdAt: system.clock.now() }
+    await system.db.insert(platformOauthClients).values({ ...row, ...values })
+    return clientId
+  }
+  const put = (changes: Record<string, unknown>) => host.putClient(`/${unique('client')}.json`, changes)
+  const outcome = (client_id: string, { call } = owner()) =>
+    call(allowIdentityProviderClient, { client_id, max_scopes: ['data:read'], resources: ['platform'] }).then(
+      ({ kind, name }) => [kind, name],
+      ({ code, message, problems }: { code: string; message: string; problems?: string[] }) => [
+        code,
+        problems?.[0] ?? message,
+      ],
+    )
+  const off = await insert({ kind: 'pre_registered', isActive: false })
+  for (const [client, expected] of [
+    [await insert({}), ['CONFLICT', /registered itself/]],
+    [off, ['CONFLICT', /operator turned this client off/]],
+    [unique('nobody'), ['NOT_FOUND', /no such client/]],
+    [`${host.origin}/${unique('none')}.json`, ['INVALID_REQUEST', /answered with the status 404/]],
+    [put({ client_id: `${host.origin}/other.json` }), ['INVALID_REQUEST', /its own address/]],
+    [put({ client_name: '' }), ['INVALID_REQUEST', /no client_name/]],
+    [put({ redirect_uris: [] }), ['INVALID_REQUEST', /no redirect_uris/]],
+    [put({ client_name: 'a\0b' }), ['INVALID_REQUEST', /cannot be stored/]],
+  ] as const) {
+    const [code, message] = await outcome(client)
+    expect([code, message]).toEqual([expected[0], expect.stringMatching(expected[1])])
+  }
+  expect(await outcome(put({ client_name: 'Good' }))).toEqual(['metadata_document', 'Good'])
 })
 
 describe('an owner', () => {

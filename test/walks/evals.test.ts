@@ -103,6 +103,11 @@ describe('evals', () => {
     }
     const { activity: calls } = await org.owner.call(listActivity, { type: 'data_source', source: source_id })
     expect(calls).toHaveLength(3)
+    const more = { source_id, eval_id: begun.id, from: 4, questions: [wanting('open')] }
+    await expect(org.owner.call(askEval, more)).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: 'This eval has finished',
+    })
   })
 
   test('what does not follow is refused, and what is somebody else’s does not exist', async () => {

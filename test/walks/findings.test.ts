@@ -534,6 +534,15 @@ test('an incident is one from its first line to the deployment of its fix, which
   const worse = { kind: 'logs', ...suggested, level: 'fatal' } as const
   await org.owner.call(createCheck, { alias, name: 'Worse', definition: worse })
   expect(await show(check.id)).toMatchObject({ id: group, checks: [{ name }], suggested_check: null })
+  // Since when it passes says nothing of when the trouble began.
+  const isCheck = and(eq(checks.orgId, org.id), eq(checks.id, check.id))
+  const passing = { state: 'pass', stateSince: new Date('2020-01-01') } as const
+  await system.db.update(checks).set(passing).where(isCheck)
+  expect(await show(check.id)).toMatchObject({
+    checks: [{ state: 'pass' }],
+    deployments: { before: { id: bad } },
+    run: null,
+  })
 
   const run = await startRun(system, org.owner.call, alias, org.owner.call)
   expect(await show(group)).toMatchObject({ run: { status: 'running' }, can: { start_run: false } })
@@ -554,7 +563,6 @@ test('an incident is one from its first line to the deployment of its fix, which
   expect(await show(finding_id, admin)).toEqual(found)
   expect(await show(check.id, admin)).toEqual(found)
   // What fails now is open, whatever became of its finding.
-  const isCheck = and(eq(checks.orgId, org.id), eq(checks.id, check.id))
   const isFinding = and(eq(findings.orgId, org.id), eq(findings.id, finding_id))
   await system.db.update(findings).set({ state: 'resolved' }).where(isFinding)
   expect(await show(check.id, admin)).toMatchObject({ state: 'resolved', log_timed_out: false })

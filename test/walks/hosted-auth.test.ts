@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ADDRESS_HEADER, type Service } from '../../src/client/service.ts'
 import { ConfigProblems } from '../../src/boot/config.ts'
+import { listAudit } from '../../src/contracts/audit.ts'
+import { createGroup } from '../../src/contracts/groups.ts'
 import { ACTOR_ASSERTION_SECONDS } from '../../src/contracts/limits.ts'
 import { listMembers } from '../../src/contracts/members.ts'
 import {
@@ -144,6 +146,41 @@ describe('hosted by a vendor', () => {
       ]
       expect([relayed.status, relayed.text]).toEqual([direct.status, direct.text])
     }
+  })
+
+  test('both audit trails are read as one, newest first, page by page, with what they have together', async () => {
+    const [owner, other] = [await makeMember(vendor, org, 'owner'), await makeOrganization(vendor)]
+    const here = customer.as({ token: owner.token })
+    const made: string[] = []
+    for (const act of [
+      () => here(createGroup, { name: unique('group') }),
+      () => owner.call(createApiToken, { name: 'One' }),
+      () => here(createGroup, { name: unique('group') }),
+      () => owner.call(createApiToken, { name: 'Two' }),
+    ]) {
+      vendor.clock.advance(1)
+      customer.clock.advance(1)
+      await act()
+    }
+    await other.owner.call(createApiToken, { name: 'Elsewhere' })
+    const read = (more: object) =>
+      here(listAudit, { org_id: org.id, user_id: owner.userId, count: 'true', ...more })
+    const whole = await read({})
+    expect(whole.audit.map(({ action }) => action)).toEqual([
+      'token.created',
+      'group.created',
+      'token.created',
+      'group.created',
+    ])
+    expect([whole.total, whole.next_cursor]).toEqual([4, undefined])
+    let cursor: string | undefined
+    do {
+      const page = await read({ limit: 1, cursor })
+      made.push(...page.audit.map(({ id }) => id))
+      cursor = page.next_cursor
+    } while (cursor !== undefined && made.length < 10)
+    expect(made).toEqual(whole.audit.map(({ id }) => id))
+    await expect(here(listAudit, { org_id: other.id })).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 
   test('the customer’s operator is nobody at the vendor’s', async () => {

@@ -9,16 +9,18 @@ import {
   completeChatLink,
   configureForum,
   connectChatWebhook,
+  connectEmail,
   connectForum,
   connectWebhook,
   listIntegrations,
   pauseIntegration,
   removeChatLink,
   removeIntegration,
+  rotateWebhookSecret,
   showChatLink,
   updateIntegration,
 } from '../../src/contracts/integrations.ts'
-import { SIGN_IN_ATTEMPT_SECONDS } from '../../src/contracts/limits.ts'
+import { INTEGRATIONS_MAX, SIGN_IN_ATTEMPT_SECONDS } from '../../src/contracts/limits.ts'
 import {
   createSubscription,
   deleteSubscription,
@@ -147,6 +149,53 @@ describe('a webhook', () => {
     expect(await listed()).toEqual([])
     expect(await subscription(sub)).toBeUndefined()
     await expect(change({ name: 'Gone' })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  })
+
+  test('is one of a hundred integrations at most; another organization has its own', async () => {
+    const { id } = await webhook()
+    const { db } = system
+    const [row] = await db.select().from(integrations).where(eq(integrations.id, id))
+    const others = Array.from({ length: INTEGRATIONS_MAX - 1 }, () => ({
+      ...row!,
+      id: unique('int'),
+      digest: unique('digest'),
+    }))
+    await db.insert(integrations).values(others)
+    await expect(webhook()).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringContaining('at most'),
+    })
+    await webhook(address(), (await makeOrganization(system)).owner)
+    await admin.call(removeIntegration, { integration_id: id })
+    await webhook()
+  })
+
+  test('alone is signed and may be sent to again; no mail address is connected where no mail can be sent', async () => {
+    await webhook()
+    const { id } = await admin.call(connectChatWebhook, { name: 'Team', url: address() })
+    const change = (integration_id: string, to: object) =>
+      admin.call(updateIntegration, { integration_id, ...to })
+    await expect(change(id, { resend_on_unknown: true })).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      problems: ['resend_on_unknown: only for webhooks'],
+    })
+    const installed = await install('T1/#general/1')
+    await expect(change(installed.id, { url: address() })).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringContaining('comes from connecting it'),
+    })
+    for (const unsigned of [id, installed.id]) {
+      await expect(admin.call(rotateWebhookSecret, { integration_id: unsigned })).rejects.toMatchObject({
+        code: 'CONFLICT',
+        message: 'Only webhooks are signed',
+      })
+    }
+    // No mail server is set up here.
+    await expect(admin.call(connectEmail, { address: 'team@people.test' })).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringContaining('no mail server'),
+    })
+    expect((await listed()).map(({ kind }) => kind).toSorted()).toEqual(['chat', 'chat', 'webhook'])
   })
 })
 

@@ -4,7 +4,13 @@ import { and, eq, inArray, like } from '../../db/drizzle.ts'
 import { dataSources, embeddingCounts, loads } from '../../db/schema.ts'
 import type { Call } from '../../src/client/http-client.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
-import { createDatabase, attachDatabase, showConnectionString } from '../../src/contracts/databases.ts'
+import {
+  attachDatabase,
+  createDatabase,
+  removeDatabase,
+  rotateConnectionString,
+  showConnectionString,
+} from '../../src/contracts/databases.ts'
 import {
   fetchDataSourceRow,
   listDataSources,
@@ -15,11 +21,14 @@ import {
   setDataSourceState,
   showDataSource,
 } from '../../src/contracts/data-sources.ts'
+import { showDocuments, syncDocuments } from '../../src/contracts/documents.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import {
   DATABASES_MAX,
   LOAD_DAYS,
   LOAD_GIVE_UP_SECONDS,
+  LOAD_PART_MIN_BYTES,
+  LOAD_TABLE_BYTES,
   LOADS_UNFINISHED_PER_PERSON,
 } from '../../src/contracts/limits.ts'
 import { createEmbeddings } from '../../src/contracts/embeddings.ts'
@@ -31,7 +40,9 @@ import {
   showLoad,
   startLoad,
   undoLoad,
+  uploadLoadPart,
 } from '../../src/contracts/loads.ts'
+import { changeMemberRole } from '../../src/contracts/members.ts'
 import { ServiceError } from '../../src/contracts/errors.ts'
 import { claimLoad, releaseLoad, renewLease, saveStep } from '../../src/cores/loads/claim-load.ts'
 import { createDatabase as createManaged } from '../../src/cores/databases/create-database.ts'
@@ -41,6 +52,7 @@ import { sweepLoads, takeLoadStep, type LoadDeps } from '../../src/cores/loads/i
 import type { LoadRow } from '../../src/cores/loads/load-rows.ts'
 import type { StepContext } from '../../src/cores/loads/step.ts'
 import { rowsChangedAt } from '../../src/cores/search/eval-rows.ts'
+import { versionOf } from '../../src/cores/search/table-search.ts'
 import {
   atAddress,
   inDatabase,
@@ -169,6 +181,7 @@ S1,Oven,"[0,1,0] burns gas"
 L1,Lamp,"[0,0,1] glows"
 `
   expect(await titlesOf()).toBe(before)
+  const versions = new Set([await versionOfShop()])
   const seen = new Set<string>()
   const over = new AbortController()
   const asking = (async () => {
@@ -181,9 +194,11 @@ L1,Lamp,"[0,0,1] glows"
   expect(load).toMatchObject({ state: 'succeeded', changes: { added: 1, changed: 1, gone: 0 } })
   expect([...seen].filter((titles) => titles !== before && titles !== after)).toEqual([])
   expect(await titlesOf()).toBe(after)
+  versions.add(await versionOfShop())
   for (let nth = 0; nth < 2; nth++)
     expect(await call(undoLoad, { load_id: load.id })).toMatchObject({ undone: true })
   expect(await titlesOf()).toBe(before)
+  expect([...versions.add(await versionOfShop())]).toHaveLength(3)
   await expect(other!.owner.call(undoLoad, { load_id: load.id })).rejects.toMatchObject({ code: 'NOT_FOUND' })
 
   // A dry run counts, and changes nothing.
@@ -218,6 +233,143 @@ L1,Lamp,"[0,0,1] glows"
   expect(await isSwept()).toBe(false)
   await takeLoadSteps(system)
   expect(await isSwept()).toBe(true)
+})
+
+const inShop = (statement: string) => inDatabase(org!, 'shop', (sql) => sql.unsafe(statement))
+/** What questions go by to know that all their statements saw the same. */
+const versionOfShop = async () =>
+  String((await inShop(`select ${versionOf({ versions: new Set() })} as version`))[0]!['version'])
+const refused = (code: string, message?: string) =>
+  expect.objectContaining({
+    code,
+    ...(message !== undefined && { message: expect.stringContaining(message) }),
+  })
+
+test('rows are changed by their id, undone and done again; each value is as its column has it', async () => {
+  const { call } = org!.owner
+  const plan = { table: 'rows', id_column: 'id', embed_columns: [] }
+  const load = (rows: readonly object[], more: object = {}) => {
+    const file = rows.map((row) => JSON.stringify(row)).join('\n')
+    return loadFile(system, call, 'shop', file, { ...plan, ...more }, 'ndjson')
+  }
+  const stored = async () => [
+    ...(await inShop(
+      `select id, price::text, day::text, at::text, is_new, tags, parts::text from rows order by id`,
+    )),
+  ]
+  const row = (id: string, price: number, more: object = {}) => ({
+    id,
+    price,
+    day: '2026-03-25',
+    at: '2026-03-25T09:30:00+02:00',
+    is_new: true,
+    tags: ['y', 'x'],
+    parts: [{ b: 1.5, a: null }],
+    ...more,
+  })
+  const made = await load([row('a', 1.5), row('b', 2), row('c', 3, { tags: [], day: null })])
+  expect(made).toMatchObject({ state: 'succeeded', rows: 3, changes: null, undo_until: null })
+  const before = await stored()
+  const versions = new Set([await versionOfShop()])
+  const typed = {
+    day: '2026-03-25',
+    at: '2026-03-25 07:30:00',
+    is_new: true,
+    parts: '[{"a": null, "b": 1.5}]',
+  }
+  expect(before).toEqual([
+    { ...typed, id: 'a', price: '1.5', tags: ['y', 'x'] },
+    { ...typed, id: 'b', price: '2', tags: ['y', 'x'] },
+    { ...typed, id: 'c', price: '3', tags: [], day: null },
+  ])
+
+  const changed = await load([row('a', 1.5), row('b', 2, { tags: ['x', 'y'] }), row('d', 4)], {
+    upsert: true,
+    delete_missing: true,
+  })
+  expect(changed).toMatchObject({ state: 'succeeded', changes: { added: 1, changed: 1, gone: 1 } })
+  const after = await stored()
+  expect(after).toEqual([
+    before[0],
+    { ...typed, id: 'b', price: '2', tags: ['x', 'y'] },
+    { ...typed, id: 'd', price: '4', tags: ['y', 'x'] },
+  ])
+  versions.add(await versionOfShop())
+  const undo = (undone = true) => call(undoLoad, { load_id: changed.id, undone })
+  // What is loaded into another table of the source takes nothing of this one's away.
+  expect(await load([{ id: 'x' }], { table: 'beside' })).toMatchObject({ state: 'succeeded' })
+  for (let times = 0; times < 2; times++) {
+    expect(await undo()).toMatchObject({ undone: true })
+    expect(await stored()).toEqual(before)
+  }
+  versions.add(await versionOfShop())
+  expect(await undo(false)).toMatchObject({ undone: false })
+  expect(await stored()).toEqual(after)
+  expect([...versions.add(await versionOfShop())]).toHaveLength(4)
+
+  // What does not fit the table is told row by row, and none of them is added.
+  const cells = ['a,1,,,3/4/2026 9:30', 'e,x,,,', 'f,1,,x,', 'f,1,12-24,,', ',1,,,', 'g,1']
+  const file = ['id,price,day,tags,at', ...cells].join('\n')
+  const { id } = await startFile(call, 'shop', file, { ...plan, append: true })
+  await expect(undo()).rejects.toEqual(refused('CONFLICT', 'Another file is being loaded'))
+  await takeLoadSteps(system)
+  expect(await call(showLoad, { load_id: id })).toMatchObject({
+    state: 'failed',
+    failure: expect.stringContaining('Nothing was loaded'),
+    problem_count: 8,
+    problems: [
+      'line 2: the table has a row with this id',
+      'line 2: column at can be meant in two ways; choose its type',
+      'line 3: column price of the table is a number',
+      'line 4: column tags of the table is a list',
+      'line 5: the id is that of line 4',
+      'line 5: column day of the table is a date such as 2026-03-01',
+      'line 6: column id, the id, is empty',
+      'line 7: the row has 2 values, and the header has 5',
+    ],
+  })
+  expect(await stored()).toEqual(after)
+
+  const isFirst = eq(loads.id, made.id)
+  const later = (days: number) =>
+    system.db
+      .update(loads)
+      .set({ finishedAt: new Date(system.clock.now().getTime() + days * 24 * 60 * 60_000) })
+      .where(isFirst)
+  await later(1)
+  await expect(undo()).rejects.toEqual(refused('CONFLICT', 'loaded again since then'))
+  await later(-1)
+  await inShop('alter table rows drop column parts')
+  await expect(undo()).rejects.toEqual(refused('CONFLICT', 'was changed since the load'))
+})
+
+test('nothing is loaded of a file other than announced, over a table that was made meanwhile, or for whoever may not any more', async () => {
+  const { call } = org!.owner
+  const { call: theirs, userId } = await makeMember(system, org!, 'developer')
+  const plan = { id_column: 'sku', embed_columns: [] }
+  const file = 'sku\nN1\n'
+  const sha256 = announced('shop', 'sku\nN2\n').sha256
+  const { id: other } = await call(createLoad, { ...announced('shop', file), sha256 })
+  await call(uploadLoadPart, { load_id: other, offset: 0, body: new Uint8Array(Buffer.from(file)) })
+  const ids = [
+    (await call(startLoad, { load_id: other, ...plan, table: 'never' })).id,
+    (await startFile(call, 'shop', file, { ...plan, table: 'mine' })).id,
+    (await startFile(theirs, 'shop', file, { ...plan, table: 'never_either' })).id,
+  ]
+  await inShop('create table mine (kept int)')
+  await call(changeMemberRole, { org_id: org!.id, user_id: userId, role: 'viewer' })
+  await takeLoadSteps(system)
+  const ended = await Promise.all(ids.map((load_id) => call(showLoad, { load_id })))
+  expect(ended).toMatchObject([
+    { state: 'failed', failure: expect.stringContaining('does not have the SHA-256') },
+    { state: 'failed', failure: expect.stringContaining('was made meanwhile') },
+    { state: 'failed', rows: 0, failure: expect.stringContaining('may no longer') },
+  ])
+  const tables = await inShop(
+    `select table_name::text as name, column_name::text as column from information_schema.columns
+      where table_name in ('never', 'mine', 'never_either')`,
+  )
+  expect([...tables]).toEqual([{ name: 'mine', column: 'kept' }])
 })
 
 test('whoever works on a load that is canceled keeps nothing of it; that of another organization goes on', async () => {
@@ -281,6 +433,56 @@ test('a file goes on where it was interrupted, for the same person in the same d
   await system.db.delete(loads).where(inArray(loads.id, ids))
 })
 
+test('each part comes in its place, and a load starts once, with what it was first started with', async () => {
+  const { call } = org!.owner
+  const bytes = Buffer.from(`sku,name\nP1,${'x'.repeat(2 * LOAD_PART_MIN_BYTES)}\n`)
+  const { id: load_id } = await call(createLoad, announced('shop', bytes))
+  const part = (offset: number, end = bytes.length) =>
+    call(uploadLoadPart, { load_id, offset, body: new Uint8Array(bytes.subarray(offset, end)) })
+  const start = (more: object = {}) =>
+    call(startLoad, { load_id, table: 'parts', embed_columns: [], id_column: 'sku', ...more })
+  const first = LOAD_PART_MIN_BYTES
+  await expect(part(0, first - 1)).rejects.toEqual(refused('INVALID_REQUEST'))
+  expect(await part(0, first)).toMatchObject({ received: first, state: 'uploading' })
+  for (const at of [0, first + 1])
+    await expect(part(at)).rejects.toMatchObject({ code: 'CONFLICT', hint: `Go on with offset=${first}.` })
+  const tooMuch = { load_id, offset: first, body: new Uint8Array(bytes.length) }
+  await expect(call(uploadLoadPart, tooMuch)).rejects.toEqual(refused('CONFLICT', 'was announced with'))
+  await expect(start()).rejects.toEqual(refused('CONFLICT', `${first} of ${bytes.length} bytes`))
+  expect(await part(first)).toMatchObject({ received: bytes.length })
+
+  await expect(start({ language: 'englsh' })).rejects.toMatchObject({
+    code: 'INVALID_REQUEST',
+    problems: [expect.stringMatching(/^language: must be one of .*english/)],
+  })
+  await expect(start({ table: 'goods' })).rejects.toMatchObject({
+    code: 'CONFLICT',
+    problems: ['a table, view or index of that name exists already'],
+    hint: expect.stringContaining('Choose another table'),
+  })
+  expect(await start()).toMatchObject({ state: 'running', table: 'parts' })
+  expect(await start()).toMatchObject({ id: load_id, state: 'running' })
+  await expect(start({ table: 'others' })).rejects.toEqual(refused('CONFLICT', 'with other choices'))
+  await expect(call(previewLoad, { load_id })).rejects.toEqual(refused('CONFLICT'))
+  await expect(part(bytes.length)).rejects.toEqual(refused('CONFLICT', 'not uploaded any more'))
+  for (let times = 0; times < 2; times++) expect(await call(cancelLoad, { load_id })).toEqual({})
+  await expect(start()).rejects.toEqual(refused('CONFLICT', 'This load has ended'))
+
+  // A header that can be none ends it at once, and so it takes no place.
+  const bad = await uploadFile(call, 'shop', 'sku,sku,\n1,2,3\n')
+  const problems = ['line 1: column 2 has the name of an earlier one', 'line 1: column 3 has no name']
+  expect((await call(previewLoad, { load_id: bad.id })).problems).toEqual(problems)
+  await expect(call(startLoad, { load_id: bad.id, embed_columns: [] })).rejects.toMatchObject({ problems })
+  expect(await call(showLoad, { load_id: bad.id })).toMatchObject({
+    state: 'failed',
+    problems,
+    problem_count: 2,
+  })
+  const workbook = { ...announced('shop', CSV, 'xlsx'), bytes: LOAD_TABLE_BYTES + 1 }
+  await expect(call(createLoad, workbook)).rejects.toEqual(refused('TOO_LARGE'))
+  await takeLoadSteps(system)
+})
+
 test('a load waits ever longer for a model that is away, and for a day at most', async () => {
   const plan = { ...PLAN, embed_columns: ['name'], table: 'waiting' }
   const { id } = await startFile(org!.owner.call, 'shop', CSV, plan)
@@ -326,7 +528,39 @@ test('a database that somebody is creating is not taken from them', async () => 
   const { id, name } = await insertSource(system, org!, { physicalName: unique('t'), preparingUntil })
   await expect(org!.owner.call(createDatabase, { name })).rejects.toMatchObject({ code: 'CONFLICT' })
   await expect(org!.owner.call(createLoad, announced(name, CSV))).rejects.toMatchObject({ code: 'CONFLICT' })
-  await system.db.delete(dataSources).where(eq(dataSources.id, id))
+  const { call } = org!.owner
+  const at = { source_id: `db_${name}` }
+  for (const [attempt, message] of [
+    [() => call(showConnectionString, { name }), 'still being created'],
+    [() => call(rotateConnectionString, { name }), 'that is ready'],
+    [() => call(listTables, at), 'being created'],
+    [() => call(setDataSourceState, { ...at, enabled: true }), 'still being created'],
+  ] as const)
+    await expect(attempt()).rejects.toEqual(refused('CONFLICT', message))
+  // Nor is it one of documents before it is there, and the finished ones of tables never are.
+  const ofDocuments = eq(dataSources.id, id)
+  const documents = () => call(showDocuments, { name })
+  await expect(documents()).rejects.toEqual(refused('CONFLICT', 'does not hold documents'))
+  await expect(call(syncDocuments, { name: 'shop', files: [] })).rejects.toEqual(
+    refused('CONFLICT', 'does not hold documents'),
+  )
+  await system.db
+    .update(dataSources)
+    .set({ documents: {} as never })
+    .where(ofDocuments)
+  await expect(documents()).rejects.toEqual(refused('CONFLICT', 'still being created'))
+  // Of a name that only another organization has, nothing is known.
+  for (const attempt of [
+    () => other!.owner.call(showConnectionString, { name }),
+    () => other!.owner.call(rotateConnectionString, { name }),
+    () => other!.owner.call(removeDatabase, { name, confirm: name }),
+    () => other!.owner.call(listTables, at),
+    () => other!.owner.call(listLoads, { name }),
+    () => other!.owner.call(createLoad, announced(name, CSV)),
+    () => other!.owner.call(showDocuments, { name }),
+  ])
+    await expect(attempt()).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  await system.db.delete(dataSources).where(ofDocuments)
 })
 
 test('a database that could not be created is forgotten once nothing of it is left', async () => {
@@ -356,6 +590,14 @@ test('texts are embedded as a load embeds them', async () => {
     { index: 0, embedding: [0, 1, 0] },
     { index: 1, embedding: [0, 0, 1] },
   ])
+  const packed = { model: 'toy-3', input: '[1,2.5,3]', encoding_format: 'base64', dimensions: 3 } as const
+  const [one] = (await org!.owner.call(createEmbeddings, packed)).data
+  const bytes = Buffer.from(String(one!.embedding), 'base64')
+  expect([bytes.length, ...[0, 4, 8].map((at) => bytes.readFloatLE(at))]).toEqual([12, 1, 2.5, 3])
+  await expect(org!.owner.call(createEmbeddings, { ...packed, dimensions: 2 })).rejects.toMatchObject({
+    code: 'INVALID_REQUEST',
+    problems: ['dimensions: the vectors of this model have 3'],
+  })
   // One that is closed is told like one that does not exist.
   const refusalOf = (model: string) =>
     org!.owner
@@ -383,6 +625,20 @@ test('of the tokens of a day those are given back that were not used', async () 
     const clock = () => new Date(system.clock.now().getTime() + days * 24 * 60 * 60_000)
     return takeTokens({ db: system.ownDb, clock, embeddingTokensPerDay: 1e9 }, org!.id, count)
   }
+  // Who has too little left is told when the next day begins, and keeps what is left.
+  const now = system.clock.now()
+  const nextDay = new Date(now).setUTCHours(24, 0, 0, 0)
+  for (const [limit, count] of [
+    [before[0]! + 1, 2],
+    [1, 2],
+  ] as const) {
+    const deps = { db: system.ownDb, clock: () => now, embeddingTokensPerDay: limit }
+    await expect(takeTokens(deps, org!.id, count)).rejects.toMatchObject({
+      code: 'QUOTA_EXCEEDED',
+      retryAfterSeconds: Math.ceil((nextDay - now.getTime()) / 1000),
+    })
+  }
+  expect(await tokens()).toEqual(before)
   const giveBack = await take(-1, 1)
   expect(await tokens()).toEqual([before[0]! + 1, before[1]])
   await giveBack(1)
@@ -439,12 +695,31 @@ test('a database elsewhere is attached by its address, for the organization that
     }
     await system.db.delete(dataSources).where(isMany)
     await org!.owner.call(attachDatabase, { name: 'erp', url })
+    // Its login is never shown again, and it is only read.
+    for (const [attempt, message] of [
+      [() => org!.owner.call(attachDatabase, { name: 'erp', url }), 'already exists'],
+      [() => org!.owner.call(showConnectionString, { name: 'erp' }), 'never shown again'],
+      [() => org!.owner.call(rotateConnectionString, { name: 'erp' }), 'Only a managed database'],
+      [() => org!.owner.call(createLoad, announced('erp', CSV)), 'only read, never written to'],
+    ] as const)
+      await expect(attempt()).rejects.toEqual(refused('CONFLICT', message))
     expect((await org!.owner.call(listLoads, { name: 'erp' })).loads).toEqual([])
     expect((await org!.owner.call(listTables, { source_id: 'db_erp' })).tables).toMatchObject([
       { table: 'orders' },
     ])
     const names = (await other!.owner.call(listDataSources, {})).data_sources.map(({ id }) => id)
     expect(names).not.toContain('db_erp')
+    const remove = (confirm: string) => org!.owner.call(removeDatabase, { name: 'erp', confirm })
+    await expect(remove('ERP')).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      hint: expect.stringContaining('confirm=erp'),
+    })
+    // Detached, it is left as it is.
+    await remove('erp')
+    await expect(remove('erp')).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    expect([...(await atAddress(url, (sql) => sql`select count(*)::int as n from orders`))]).toEqual([
+      { n: 0 },
+    ])
   } finally {
     await elsewhere.stop()
   }

@@ -2,7 +2,7 @@
 import { createHash, generateKeyPairSync, KeyObject } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { eq } from '../../db/drizzle.ts'
-import { memberships, oauthArtifacts, users } from '../../db/schema.ts'
+import { machineAgents, memberships, oauthArtifacts, users } from '../../db/schema.ts'
 import { listActivity, showAgentDay } from '../../src/contracts/activity.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import {
@@ -23,6 +23,7 @@ import {
   updateMachineAgent,
 } from '../../src/contracts/machine-agents.ts'
 import { makeId } from '../../src/contracts/ids.ts'
+import { MACHINE_AGENTS_MAX } from '../../src/contracts/limits.ts'
 import { changeMemberRole, inviteMember, listMembers } from '../../src/contracts/members.ts'
 import { addOwnerAsOperator } from '../../src/contracts/organizations.ts'
 import { signInWithPassword } from '../../src/contracts/sessions.ts'
@@ -54,6 +55,7 @@ import {
   makeMember,
   makeOrganization,
   PASSWORD,
+  unique,
   type Org,
   type Person,
 } from '../support/make.ts'
@@ -364,6 +366,28 @@ describe('who may make one', () => {
     expect(Date.parse(agent.expires_at) - Date.parse(agent.created_at)).toBeCloseTo(365 * 86_400_000, -3)
   })
 
+  test('up to a hundred of an organization; one that was removed makes room, and another has its own', async () => {
+    const [row] = await system.db.select().from(machineAgents).where(eq(machineAgents.id, agent.id))
+    const others = Array.from({ length: MACHINE_AGENTS_MAX - 1 }, () => ({
+      ...row!,
+      id: unique('mch'),
+      userId: unique('usr'),
+    }))
+    await system.db.insert(users).values(
+      others.map(({ id, userId }) => ({
+        id: userId,
+        email: `${id}@machine.invalid`,
+        name: 'One',
+        createdAt: row!.createdAt,
+      })),
+    )
+    await system.db.insert(machineAgents).values(others.map((one) => ({ ...one, clientId: one.id })))
+    await expect(makeMachineAgent(admin)).rejects.toMatchObject(code('CONFLICT'))
+    await makeMachineAgent((await makeOrganization(system)).owner)
+    await admin.call(removeMachineAgent, { machine_agent_id: agent.id })
+    await makeMachineAgent(admin)
+  })
+
   test('with data sources that its role may query', async () => {
     const [open, closed] = [
       await makeExposedSource(system, org),
@@ -628,6 +652,13 @@ describe('nobody is there to ask', () => {
     const { result } = JSON.parse(text) as { result: { instructions: string } }
     expect(result.instructions).toContain('as a machine agent')
     expect(result.instructions).not.toMatch(/\buser\b/)
+  })
+})
+
+test('a change that changes nothing at all is refused', async () => {
+  await expect(admin.call(updateMachineAgent, { machine_agent_id: agent.id })).rejects.toMatchObject({
+    code: 'INVALID_REQUEST',
+    problems: ['name, owner_id or expires_at must be given'],
   })
 })
 

@@ -442,6 +442,7 @@ describe('a model that makes the worst call at every step', () => {
       ['read_file', { path: 'src/orders.js\u0000' }, 'NOT_FOUND'],
       ['read_file', { path: '.env' }, 'SECRET_FILE'],
       ['read_file', { path: 'src/orders.js', start: 99 }, 'NOT_FOUND'],
+      ['read_file', { path: 'src/orders.js', start: 3, end: 2 }, 'INVALID_ARGUMENTS'],
       ['read_file', { path: 7 }, 'INVALID_ARGUMENTS'],
       ['read_file', 'not json', 'INVALID_ARGUMENTS'],
       ['grep', { pattern: '(a{900}){900}' }, 'INVALID_PATTERN'],

@@ -699,9 +699,12 @@ describe('defaults', () => {
     expect(await defaults()).toEqual([])
     await reply(reporter.userId, org.owner.userId)
     await reply(org.owner.userId, reporter.userId)
+    // And none for those to somebody else's.
+    const another = await harness.person(org, 'viewer')
+    await reply(another.userId, org.owner.userId)
     await harness.drain()
     expect(harness.sent.map(({ by, to }) => `${by} ${to}`).toSorted()).toEqual(
-      [`email ${reporter.email}`, `email ${org.owner.email}`].toSorted(),
+      [reporter, org.owner, another].map(({ email }) => `email ${email}`).toSorted(),
     )
     expect(harness.sent[0]!.what).toMatch(/https:\/\/site\.example\.test\/unsubscribe\/n1\.org_/)
   })

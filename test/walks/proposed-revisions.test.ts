@@ -183,6 +183,41 @@ test('once it is approved, or somebody has pushed the same, it is a revision as 
   }
 })
 
+test('an approved change is followed to the name that its file has by now, and undone only by whoever says so', async () => {
+  const { alias, asked } = await propose()
+  await as(admin)(approveProposal, asked)
+  const { proposal_id } = asked
+  const isUndone = async () => (await owner(showProposal, { alias, proposal_id })).undone
+  const more = 'export const sum = 0\n'
+  // Renamed as it is, and then with a line more.
+  const { id: base_revision } = await push(alias, { 'sum.js': NEW })
+  await push(alias, { 'sums.js': `${NEW}${more}`, 'other.js': more })
+  const goneBack = [
+    { 'sums.js': `${OLD}${more}` },
+    { 'sums.js': more },
+    // Neither of another kind is it the same file, nor where less than half of its lines are.
+    { 'sums.py': `export const total = 0\n${more}` },
+    { 'more.js': `export const total = 0\nexport const n = 1\n${more}` },
+  ]
+  for (const files of goneBack) {
+    await expect(push(alias, files)).rejects.toMatchObject({
+      code: 'HEAD_MOVED',
+      problems: [expect.stringContaining(`${proposal_id}: would be undone in `)],
+    })
+  }
+  // Of what others have pushed since it began nothing is left out either.
+  const body = archiveOf({ 'sums.js': `${NEW}${more}` })
+  await expect(owner(pushRevision, { alias, body, base_revision })).rejects.toMatchObject({
+    code: 'HEAD_MOVED',
+    problems: ['"other.js": was changed since, and this push does not have it'],
+  })
+  expect(await isUndone()).toBe(false)
+  await push(alias, { 'sums.js': `${OLD}${more}` }, 'true')
+  expect(await isUndone()).toBe(true)
+  await push(alias, { 'sums.js': `${NEW}${more}` })
+  expect(await isUndone()).toBe(false)
+})
+
 test('what a proposal was before it was applied anew stays so', async () => {
   const { alias, revision, asked } = await propose()
   const base = (await owner(listRevisions, { alias })).head_id

@@ -20,6 +20,7 @@ import {
 } from '../../src/contracts/groups.ts'
 import {
   GROUP_MEMBERS_MAX,
+  GROUPS_MAX,
   SCIM_BODY_MAX_BYTES,
   SCIM_CALLS,
   SCIM_PAGE_MEMBERS_MAX,
@@ -1128,6 +1129,61 @@ test('pages: from 1, as many as asked and at most 200, and the total in each', a
   expect(await page('startIndex=0&count=-1')).toEqual([5, 1, []])
   expect(await page('count=100000')).toEqual([5, 1, [0, 1, 2, 3, 4]])
   expect(await page(`count=1&filter=${encodeURIComponent('active eq true')}`)).toEqual([5, 1, [0]])
+
+  const set = (n: number, change: object) => at.directory('PATCH', `/Users/${ids[n]}`, patch(change))
+  for (const [n, name] of ['Ada', 'bob', 'Cleo', 'Dan', 'eve'].entries())
+    await set(n, { op: 'replace', path: 'name.givenName', value: name })
+  await set(4, { op: 'replace', path: 'active', value: false })
+  const found = async (filter: string) => (await page(`filter=${encodeURIComponent(filter)}`))[2]
+  const [earlier, later] = [-1, 1].map((days) =>
+    new Date(system.clock.now().getTime() + days * 86_400_000).toISOString(),
+  )
+  for (const [filter, expected] of [
+    ['name.givenName sw "CL"', [2]],
+    ['name.givenName ew "E"', [4]],
+    ['name.givenName co "a"', [0, 3]],
+    ['name.givenName ne "ada"', [1, 2, 3, 4]],
+    ['name.givenName gt "cleo"', [3, 4]],
+    ['name.givenName ge "Cleo"', [2, 3, 4]],
+    ['name.givenName lt "cleo"', [0, 1]],
+    ['name.givenName le "cleo"', [0, 1, 2]],
+    ['active ne true', [4]],
+    ['active eq "False"', [4]],
+    ['active eq true and not (name.givenName co "a")', [1, 2]],
+    ['name.givenName eq "bob" or emails[value co "@" and type eq "home"]', [1]],
+    [`meta.created gt "${earlier}"`, [0, 1, 2, 3, 4]],
+    [`meta.created lt "${earlier}"`, []],
+    [`meta.created ge "${later}"`, []],
+  ] as const)
+    expect([filter, await found(filter)]).toEqual([filter, expected])
+  for (const filter of ['active gt true', 'members eq "x"', 'meta.created co "2026"', 'userName gt true'])
+    expect((await at.directory('GET', `/Users?filter=${encodeURIComponent(filter)}`)).body.scimType).toBe(
+      'invalidFilter',
+    )
+})
+
+test('an organization has a thousand groups at most, by hand and by its directory, and a group five thousand members', async () => {
+  const [at, other] = [await makeScimOrg(system), await makeScimOrg(system)]
+  const { call } = at.org.owner
+  const { id: group_id } = await call(createGroup, { name: 'First' })
+  await system.db.execute(sql`
+    insert into groups (org_id, id, name, created_at, created_by)
+    select ${at.org.id}, 'grp_' || n, 'group ' || n, now(), 'x' from generate_series(2, ${GROUPS_MAX}::int) n`)
+  await expect(call(createGroup, { name: 'One more' })).rejects.toMatchObject({ code: 'CONFLICT' })
+  const create = ({ directory }: ScimOrg) => directory('POST', '/Groups', { displayName: 'One more' })
+  expect([(await create(at)).status, (await create(other)).status]).toEqual([409, 201])
+  await system.db.execute(sql`delete from groups where org_id = ${at.org.id} and id = 'grp_2'`)
+  expect((await create(at)).status).toBe(201)
+
+  await system.db.execute(sql`
+    insert into group_members (org_id, group_id, user_id, membership_id, added_at)
+    select ${at.org.id}, ${group_id}, 'usr_' || n, 'x', now() from generate_series(1, ${GROUP_MEMBERS_MAX}::int) n`)
+  const [one, two] = [await makeMember(system, at.org, 'viewer'), await makeMember(system, at.org, 'viewer')]
+  const join = ({ userId }: Person) => call(addGroupMember, { group_id, member_id: userId })
+  await expect(join(one)).rejects.toMatchObject({ code: 'CONFLICT' })
+  await system.db.execute(sql`delete from group_members where group_id = ${group_id} and user_id = 'usr_1'`)
+  await join(one)
+  await expect(join(two)).rejects.toMatchObject({ code: 'CONFLICT' })
 })
 
 test.runIf(inject('everyCase'))(

@@ -1,12 +1,22 @@
 /** A search configuration is saved when all of it fits the database, and refused with everything that does not. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type postgres from 'postgres'
-import { queryDataSource, saveSearchConfiguration, showDataSource } from '../../src/contracts/data-sources.ts'
+import { eq } from '../../db/drizzle.ts'
+import { dataSources } from '../../db/schema.ts'
+import {
+  fetchDataSourceRow,
+  listTables,
+  queryDataSource,
+  saveSearchConfiguration,
+  searchDataSources,
+  showDataSource,
+} from '../../src/contracts/data-sources.ts'
 import { ENTRIES_MAX } from '../../src/contracts/limits.ts'
 import {
   configurationOf,
   entry,
   inDatabase,
+  insertSource,
   makeSource,
   startWithDatabases,
   type SystemWithDatabases,
@@ -343,4 +353,103 @@ describe('names that really exist', () => {
 
 test('nothing of all this was an error of ours', () => {
   expect(system.logLines.filter((line) => line.includes('"level":"error"'))).toEqual([])
+})
+
+/** Behind the look at the log, where such failures stand. */
+describe('a database that fails', () => {
+  const configuration = configurationOf([
+    entry('shaky', { content_columns: 'id,title,share', fetchable: true }),
+  ])
+
+  test('is told as such, as one that cannot be reached is, and a search over all answers what the others know', async () => {
+    await run(`create table shares (id text, title text, n int, embedding vector(3));
+      insert into shares values ('s', 's', 1, '[1,0,0]');
+      create view shaky as select id, title, 1 / n as share, embedding from shares`)
+    await save(configuration)
+    const { results } = await ask()
+    const handle = String(results[0]!.metadata['_handle'])
+    const fetchRow = () => org.owner.call(fetchDataSourceRow, { source_id, handle })
+    expect((await fetchRow()).hit).toMatchObject({ id: 's', metadata: { share: 1 } })
+
+    const [shop] = await system.db.select().from(dataSources).where(eq(dataSources.orgId, org.id))
+    const { kind, configuration: saved, configuredAt } = shop!
+    const away = await insertSource(system, org, {
+      kind,
+      configuration: saved,
+      configuredAt,
+      enabled: true,
+      exposed: true,
+      physicalName: 'away',
+      sealed: 'opens nothing',
+    })
+    const searchAll = () => org.owner.call(searchDataSources, { query: 'x' })
+    const unavailable = (sourceId: string, reason: string) => ({
+      source_id: sourceId,
+      reason: expect.stringContaining(reason),
+    })
+    const isAway = unavailable(away.sourceId, 'cannot be reached now')
+    expect(await searchAll()).toMatchObject({ count: 1, unavailable: [isAway] })
+    const { sourceId } = away
+    for (const attempt of [
+      () => org.owner.call(queryDataSource, { source_id: sourceId, query: 'x' }),
+      () => org.owner.call(listTables, { source_id: sourceId }),
+    ]) {
+      await expect(attempt()).rejects.toMatchObject({
+        code: 'TIMEOUT',
+        message: 'The database of this source cannot be reached now',
+        hint: expect.stringContaining('operator'),
+      })
+    }
+
+    await run('update shares set n = 0')
+    for (const attempt of [ask, fetchRow])
+      await expect(attempt()).rejects.toMatchObject({ code: 'SOURCE_FAILED' })
+    expect((await searchAll()).unavailable).toHaveLength(2)
+    await expect(save(configuration)).rejects.toMatchObject({
+      code: 'INVALID_SEARCH_CONFIGURATION',
+      problems: ['shaky: the database failed to answer a question to it (22012)'],
+    })
+    const { health } = await org.owner.call(showDataSource, { source_id })
+    expect(health.last_error).toMatchObject({ kind: 'failed' })
+    await system.db.delete(dataSources).where(eq(dataSources.id, away.id))
+    await run('update shares set n = 1')
+    // What was found under another configuration is not fetched any more.
+    await save(
+      configurationOf([{ ...configuration.connection_config.embedding_configs[0]!, label: 'renamed' }]),
+    )
+    await expect(fetchRow()).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  })
+
+  test('has tables that are listed with what questions need to know, for its own organization', async () => {
+    await run(`create table listed (id text primary key, title text, embedding vector(3));
+      insert into listed values ('a', 'a', '[1,0,0]'), ('b', 'b', null);
+      create index on listed using hnsw (embedding vector_l2_ops);
+      create view listed_view as select * from listed`)
+    const { tables } = await org.owner.call(listTables, { source_id })
+    const tableOf = (name: string) => tables.find(({ table }) => table === name)
+    expect(tableOf('listed')).toMatchObject({
+      kind: 'table',
+      rows: 2,
+      is_estimated: false,
+      configured: false,
+      vectors: [{ name: 'embedding', dimensions: 3, index: 'hnsw', metric: 'l2', without_vector: 1 }],
+    })
+    expect(tableOf('listed')!.vectors[0]!.models).toContain('toy-3')
+    // What a view computes is not counted.
+    expect(tableOf('listed_view')).toMatchObject({
+      kind: 'view',
+      rows: null,
+      is_estimated: true,
+      vectors: [{ index: null, metric: null, without_vector: null }],
+    })
+    expect(tableOf('books')!.vectors).toMatchObject([
+      { name: 'embedding', dimensions: 3 },
+      { name: 'other', dimensions: 5, models: [] },
+      { name: 'loose', dimensions: null, models: [] },
+    ])
+    expect(tableOf('shaky')).toMatchObject({ configured: true })
+    expect(tableOf('victim')).toMatchObject({ vectors: [], configured: false })
+    const { owner } = await makeOrganization(system)
+    await expect(owner.call(listTables, { source_id })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  })
 })

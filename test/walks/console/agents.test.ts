@@ -320,6 +320,12 @@ describe('access', () => {
     expect([shown.status, shown.rows.length]).toEqual([200, 0])
     expect(shown.text).toContain(refusal)
     expect(shown.form('Show').value('grant_id')).toBe(id)
+    const off = await admin.open('/console/agents')
+    expect(off.text).toContain('Agents are turned off')
+    expect(off.link('turned on')).toBe('/console/settings/security')
+    const theirs = await viewer.open('/console/agents')
+    expect(theirs.text).toContain('until an admin turns them on again')
+    expect(theirs.offers('turned on')).toBe(false)
     const hidden = await viewer.open(path)
     expect([hidden.status, hidden.text.includes(refusal)]).toEqual([404, false])
   })
@@ -367,6 +373,11 @@ describe('agent clients', () => {
     const refused = await unblocked.form('Block').with({ client_id: 'bad <id>' }).submit()
     expect([refused.status, Object.keys(refused.problems)]).toEqual([400, ['client_id']])
     expect(refused.form('Block').value('client_id')).toBe('bad <id>')
+    const machine = await makeMachineAgent(org.owner, { name: 'Nightly' })
+    await refused.form('Block').with({ client_id: machine.client_id }).submit()
+    expect((await admin.open(`/console/agents/machine/${machine.id}`)).text).toContain(
+      'This machine agent is blocked. It has no access until an admin unblocks it',
+    )
     const ahead = await refused.form('Block').with({ client_id: ' https://new.example/client.json' }).submit()
     expect(ahead.text).toContain('new.example')
     // Nothing was ever read from it, so nothing about it is proven.
@@ -539,36 +550,33 @@ describe('machine agents', () => {
     expect(await all(org)).toEqual([])
   })
 
-  test.runIf(inject('everyCase'))(
-    'says when it has expired, and when its owner has left; another expiry and owner let it go on',
-    async () => {
-      const { org, owner, people } = await scene()
-      const names = { late: 'Late report', orphan: 'Orphan report' }
-      const late = await makeMachineAgent(org.owner, { name: names.late })
-      const orphan = await makeMachineAgent(org.owner, { name: names.orphan, owner_id: people.viewer.userId })
-      await system.db
-        .update(machineAgents)
-        .set({ expiresAt: system.clock.now() })
-        .where(eq(machineAgents.id, late.id))
-      await org.owner.call(removeMember, { org_id: org.id, user_id: people.viewer.userId })
-      const expired = await owner.open(`${PATH}/${late.id}`)
-      expect(expired.text).toContain('This machine agent has expired. It has no access until')
-      const left = await owner.open(`${PATH}/${orphan.id}`)
-      expect(left.text).toContain(`${people.viewer.name} has left. It has no access until`)
-      const list = await owner.open(PATH)
-      expect([list.row(names.late), list.row(names.orphan)]).toEqual([
-        expect.stringContaining('Expired'),
-        expect.stringContaining('Without owner'),
-      ])
-      const save = left.form('Save', 'Expires')
-      expect(save.value('owner')).toBe('')
-      await save.with({ owner: people.admin.email }).submit()
-      await expired.form('Save', 'Expires').with({ ends: '30' }).submit()
-      for (const { id } of [late, orphan]) {
-        expect((await owner.open(`${PATH}/${id}`)).pairs).toMatchObject({ State: 'Active' })
-      }
-    },
-  )
+  test('says when it has expired, and when its owner has left; another expiry and owner let it go on', async () => {
+    const { org, owner, people } = await scene()
+    const names = { late: 'Late report', orphan: 'Orphan report' }
+    const late = await makeMachineAgent(org.owner, { name: names.late })
+    const orphan = await makeMachineAgent(org.owner, { name: names.orphan, owner_id: people.viewer.userId })
+    await system.db
+      .update(machineAgents)
+      .set({ expiresAt: system.clock.now() })
+      .where(eq(machineAgents.id, late.id))
+    await org.owner.call(removeMember, { org_id: org.id, user_id: people.viewer.userId })
+    const expired = await owner.open(`${PATH}/${late.id}`)
+    expect(expired.text).toContain('This machine agent has expired. It has no access until')
+    const left = await owner.open(`${PATH}/${orphan.id}`)
+    expect(left.text).toContain(`${people.viewer.name} has left. It has no access until`)
+    const list = await owner.open(PATH)
+    expect([list.row(names.late), list.row(names.orphan)]).toEqual([
+      expect.stringContaining('Expired'),
+      expect.stringContaining('Without owner'),
+    ])
+    const save = left.form('Save', 'Expires')
+    expect(save.value('owner')).toBe('')
+    await save.with({ owner: people.admin.email }).submit()
+    await expired.form('Save', 'Expires').with({ ends: '30' }).submit()
+    for (const { id } of [late, orphan]) {
+      expect((await owner.open(`${PATH}/${id}`)).pairs).toMatchObject({ State: 'Active' })
+    }
+  })
 
   test('says when it has no credential left', async () => {
     const { org, owner } = await scene()

@@ -71,6 +71,12 @@ describe('the source', () => {
       expect(revisions.html).toContain(`source?revision=${id}`)
       expect(revisions.html).toContain(`diff?revision=${id}`)
     }
+    const file = await owner.open(`${source}?path=${ORDERS}`)
+    expect(file.html).toContain('<tr id="L2"><td class="code-number"><a href="#L2" aria-label="Line 2">2</a>')
+    expect(file.text).toContain('4 B')
+    const changed = await owner.open(`${source}/diff`)
+    expect(changed.text).toMatch(new RegExp(`Changes in \\S*${head.slice(-6)} since \\S*${older.slice(-6)}`))
+    expect(changed.html).toContain('id="file-0-line-1"')
     // An old tree that is pushed again is the head, though it is not the newest revision.
     await push({ 'README.md': '# Shop\n' })
     expect((await call(listRevisions, { alias })).revisions.find(({ is_head }) => is_head)!.id).toBe(older)
@@ -250,6 +256,21 @@ describe('logs', () => {
     expect((await owner.open(`${logs}?level=loud&window=year&group=x&view=constructor`)).text).toContain(
       'GET /orders',
     )
+    const incident = found.link('Incident')
+    const told = await owner.open(incident)
+    expect(told.title).toContain('card declined')
+    for (const words of ['Over time', 'Its lines', 'First logged']) expect(told.text).toContain(words)
+    expect(told.labels.join()).toMatch(/Lines of this error by \d+ hours, from .* to now: 1 line\./)
+    expect(told.text).toContain('One line in 7 days')
+    expect(told.html).toMatch(/<details open><summary>.*card declined.*<\/summary><pre>.*at pay/s)
+    expect(told.link('All lines like this')).toContain(`${logs}?group=lgr_`)
+    expect((await owner.open(told.link('Make a check of this'))).form('Create check').values()).toMatchObject(
+      {
+        level: 'error',
+        window_minutes: '10',
+      },
+    )
+    expect((await viewer.open(incident)).status).toBe(404)
     const groups = await owner.open(`${logs}?view=groups`)
     const group = /href="([^"]*group=lgr_\w+)"/.exec(groups.html)![1]!.replaceAll('&amp;', '&')
     expect((await owner.open(group)).status).toBe(200)

@@ -138,6 +138,13 @@ describe('one app', () => {
     const { id: check_id } = await call(createCheck, { alias, name: 'one', definition })
     await call(createPipeline, { alias, name: 'nightly', cron: '0 3 * * *' })
     expect((await owner.open(app)).text).toContain('No results yet of 1, 1 pending')
+    const listed = await owner.open('/console/apps')
+    expect(listed.link('1 error')).toBe(`${app}/logs?view=groups&level=error`)
+    expect(listed.text).toMatch(
+      /Running Nothing yet Last deployment .+ Queued .* Errors, 24 hours 1 error Open Nothing/,
+    )
+    expect(listed.link('one')).toBe(`${app}/checks/${check_id}`)
+    expect((await viewer.open('/console/apps')).text).not.toContain('Errors, 24 hours')
     await call(updateCheck, { alias, check_id, enabled: false })
     const page = await owner.open(app)
     expect(page.text).toContain('None running of 1, 1 paused')

@@ -1,8 +1,9 @@
 /** The pages of data sources: the list, asking one, its access, its configuration and its database. Files and documents: data-source-files. */
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { dataSourceHealth, dataSources } from '../../../db/schema.ts'
 import { and, eq } from '../../../db/drizzle.ts'
 import { SearchConfiguration, showDataSource } from '../../../src/contracts/data-sources.ts'
+import { showLoad } from '../../../src/contracts/loads.ts'
 import { openConsole, type Console } from '../../support/console.ts'
 import {
   configurationOf,
@@ -14,6 +15,7 @@ import {
   type SystemWithDatabases,
 } from '../../support/data-sources.ts'
 import { makeMember, makeOrganization, unique, type Org } from '../../support/make.ts'
+import { makeZip } from '../../support/document-files.ts'
 import { insertEval } from '../../support/evals.ts'
 import { PAGES } from '../../support/walker.ts'
 
@@ -94,7 +96,7 @@ describe('the list', () => {
     expect((await theirs.open(HANDBOOK)).status).toBe(404)
   })
 
-  test.runIf(inject('everyCase'))('is paged with the search; names that are markup are text', async () => {
+  test('is paged with the search; names that are markup are text', async () => {
     const crowded = await makeOrganization(system)
     for (let n = 10; n < 61; n++) await insertSource(system, crowded, { name: `clone_${n}` })
     const row = {
@@ -267,55 +269,51 @@ describe('one data source', () => {
     await change('handbook', { configuration: configured() })
   })
 
-  test.runIf(inject('everyCase'))(
-    'shows how its evals went, what changed between them, and sets a threshold from the last',
-    async () => {
-      const handbook = await source('handbook')
-      const known = { id: handbook.id, sourceId: handbook.source_id, name: 'handbook' }
-      const empty = await developer!.open(`${HANDBOOK}/quality`)
-      expect(empty.text).toContain('No evals yet')
-      expect(empty.text).toContain('svc datasource eval db_handbook questions.yaml')
-      const configuredAt = handbook.configured_at === null ? null : new Date(handbook.configured_at)
-      const of = { target: 'Pages', configuredAt, models: ['toy-3'] }
-      await insertEval(system, org, known, { ...of, createdByName: '<b>Olga</b>' })
-      const changes = [
-        { what: 'model', at: '2026-03-01T00:00:00.000Z' } as const,
-        { what: 'rows', at: null } as const,
-      ]
-      await insertEval(system, org, known, {
-        ...of,
-        totals: { answerable: 5, recall: 2.5, reciprocal: 1 },
-        changes,
-      })
-      const page = await developer!.open(`${HANDBOOK}/quality`)
-      expect(page.html).toContain('aria-label="Recall@5 of the last 2 evals, oldest first: 80 %, 50 %"')
-      expect(page.html.match(/<rect class="ink-(plain|dotted)"/g)).toHaveLength(2)
-      expect(page.row('50 %')).toMatch(/0\.200.*Model.*Rows/)
-      expect(page.html).not.toContain('<b>Olga</b>')
-      expect(page.text).toContain('No answer is marked as weak.')
-      const set = await page.form('Set from the last eval').submit()
-      expect(set.notices[0]).toBe('Answers below the threshold are marked as weak.')
-      expect(set.row('Pages')).toMatch(/0\.5.*In use/)
-      expect(set.offers('Set from the last eval')).toBe(false)
-      const asked = await viewer!.open(HANDBOOK)
-      const weak = await asked.form('Ask').with({ query: '[0,0,1]' }).submit()
-      expect(weak.text).toContain('A weak answer. No hit reaches the threshold')
-      const removed = await set.form('Remove').submit()
-      expect(removed.notices[0]).toBe('Answers are no longer marked as weak.')
-      const written =
-        '- question: "[1,0,0] leave"\n  expect: [nowhere]\n- {question: "[0,0,1]", expect: []}\n'
-      const ran = await removed.form('Run').with({ questions: written }).submit()
-      expect(ran.text).toContain('2 questions, recall@5 0 %, MRR 0.000.')
-      expect(ran.row('[1,0,0] leave')).toMatch(/nowhere.*1\. /)
-      const file = new File(['- question: "[1,0,0]"\n  expect: []\n'], 'questions.yaml')
-      expect((await ran.form('Run').with({ file }).submit()).text).toContain('Nothing is missing.')
-      const wrong = await ran.form('Run').with({ questions: '- question: why' }).submit()
-      expect([wrong.status, wrong.text]).toEqual([400, expect.stringContaining('Line 1: expect is missing')])
-      expect((await viewer!.open(`${HANDBOOK}/quality`)).status).toBe(403)
-      const elsewhere = await openConsole(system, (await makeOrganization(system)).owner)
-      expect((await elsewhere.open(`${HANDBOOK}/quality`)).status).toBe(404)
-    },
-  )
+  test('shows how its evals went, what changed between them, and sets a threshold from the last', async () => {
+    const handbook = await source('handbook')
+    const known = { id: handbook.id, sourceId: handbook.source_id, name: 'handbook' }
+    const empty = await developer!.open(`${HANDBOOK}/quality`)
+    expect(empty.text).toContain('No evals yet')
+    expect(empty.text).toContain('svc datasource eval db_handbook questions.yaml')
+    const configuredAt = handbook.configured_at === null ? null : new Date(handbook.configured_at)
+    const of = { target: 'Pages', configuredAt, models: ['toy-3'] }
+    await insertEval(system, org, known, { ...of, createdByName: '<b>Olga</b>' })
+    const changes = [
+      { what: 'model', at: '2026-03-01T00:00:00.000Z' } as const,
+      { what: 'rows', at: null } as const,
+    ]
+    await insertEval(system, org, known, {
+      ...of,
+      totals: { answerable: 5, recall: 2.5, reciprocal: 1 },
+      changes,
+    })
+    const page = await developer!.open(`${HANDBOOK}/quality`)
+    expect(page.html).toContain('aria-label="Recall@5 of the last 2 evals, oldest first: 80 %, 50 %"')
+    expect(page.html.match(/<rect class="ink-(plain|dotted)"/g)).toHaveLength(2)
+    expect(page.row('50 %')).toMatch(/0\.200.*Model.*Rows/)
+    expect(page.html).not.toContain('<b>Olga</b>')
+    expect(page.text).toContain('No answer is marked as weak.')
+    const set = await page.form('Set from the last eval').submit()
+    expect(set.notices[0]).toBe('Answers below the threshold are marked as weak.')
+    expect(set.row('Pages')).toMatch(/0\.5.*In use/)
+    expect(set.offers('Set from the last eval')).toBe(false)
+    const asked = await viewer!.open(HANDBOOK)
+    const weak = await asked.form('Ask').with({ query: '[0,0,1]' }).submit()
+    expect(weak.text).toContain('A weak answer. No hit reaches the threshold')
+    const removed = await set.form('Remove').submit()
+    expect(removed.notices[0]).toBe('Answers are no longer marked as weak.')
+    const written = '- question: "[1,0,0] leave"\n  expect: [nowhere]\n- {question: "[0,0,1]", expect: []}\n'
+    const ran = await removed.form('Run').with({ questions: written }).submit()
+    expect(ran.text).toContain('2 questions, recall@5 0 %, MRR 0.000.')
+    expect(ran.row('[1,0,0] leave')).toMatch(/nowhere.*1\. /)
+    const file = new File(['- question: "[1,0,0]"\n  expect: []\n'], 'questions.yaml')
+    expect((await ran.form('Run').with({ file }).submit()).text).toContain('Nothing is missing.')
+    const wrong = await ran.form('Run').with({ questions: '- question: why' }).submit()
+    expect([wrong.status, wrong.text]).toEqual([400, expect.stringContaining('Line 1: expect is missing')])
+    expect((await viewer!.open(`${HANDBOOK}/quality`)).status).toBe(403)
+    const elsewhere = await openConsole(system, (await makeOrganization(system)).owner)
+    expect((await elsewhere.open(`${HANDBOOK}/quality`)).status).toBe(404)
+  })
 
   test('shows its connection string in the answer to the button, folded, and nowhere else', async () => {
     const page = await developer!.open(`${HANDBOOK}/database`)
@@ -347,6 +345,104 @@ describe('one data source', () => {
     expect(page.text).toContain(statement)
     for (const path of [PATH, HANDBOOK]) expect((await viewer!.open(path)).text).not.toContain('problem')
     await system.db.delete(dataSourceHealth).where(eq(dataSourceHealth.orgId, org.id))
+  })
+})
+
+/** What becomes of them when they are read and loaded: data-source-files. */
+describe('a file', () => {
+  const FORM = `${PATH}/load`
+  const CSV = new File(['sku,name\n1,<b>Stove\n2,Lamp\n'], 'Price list.csv')
+
+  test('of a table is uploaded, its columns are chosen, and the load is canceled', async () => {
+    expect((await viewer!.open(FORM)).status).toBe(403)
+    const form = (await developer!.open(FORM)).form('Upload')
+    expect(form.choices('database')).toContain('handbook')
+    expect(form.choices('database')).not.toContain('warehouse')
+    const empty = await form.with({ file: new File([], 'empty.csv') }).submit()
+    expect([empty.status, empty.text]).toEqual([
+      400,
+      expect.stringContaining('Choose a file that is not empty'),
+    ])
+    const taken = await form.with({ file: CSV, new_name: 'handbook' }).submit()
+    expect(taken.status).toBe(409)
+    const uploaded = await form.with({ file: CSV, database: 'handbook' }).submit()
+    expect(uploaded.path).toMatch(/^\/console\/data-sources\/db_handbook\/loads\/lod_/)
+    expect(uploaded.title).toBe('Price list.csv')
+    expect(uploaded.rows).toEqual([
+      ['1', '<b>Stove'],
+      ['2', 'Lamp'],
+    ])
+    expect(uploaded.html).not.toContain('<b>Stove')
+    const columns = uploaded.form('Load')
+    expect(columns.choices('id_column')).toEqual(['', 'sku', 'name'])
+    // It is not theirs to expose it.
+    expect(columns.has('expose')).toBe(false)
+    expect((await developer!.open(`${uploaded.path}?delimiter=%22`)).text).toContain(
+      'It must be one character',
+    )
+    const wrong = await columns.with({ table: 'Not a table', type_sku: 'text' }).submit()
+    expect([wrong.status, wrong.form('Load').values()]).toEqual([
+      400,
+      expect.objectContaining({ table: 'Not a table', type_sku: 'text' }),
+    ])
+    const plan = { table: 'prices', title_column: 'name', embed_columns: ['name'] }
+    const started = await wrong.form('Load').with(plan).submit()
+    expect([started.path, started.text]).toEqual([uploaded.path, expect.stringContaining('table prices')])
+    const live = /data-live="([^"]+)"/.exec(started.html)![1]!.replaceAll('&amp;', '&')
+    expect(JSON.parse((await developer!.open(live)).html)).toMatchObject({ ended: false, more: live })
+    const id = uploaded.path.split('/').at(-1)!
+    expect(await org.owner.call(showLoad, { load_id: id })).toMatchObject({
+      state: 'running',
+      table: 'prices',
+      choices: { title_column: 'name', embed_columns: ['name'], types: { sku: 'text' } },
+    })
+    const canceled = await started.form('Cancel load').submit()
+    expect([canceled.path, canceled.notices]).toEqual([HANDBOOK, ['Load canceled.']])
+    expect((await developer!.open(uploaded.path)).text).toContain('Nothing was loaded.')
+    expect((await developer!.open(`${HANDBOOK}/database`)).row('Price list.csv')).toContain(
+      'Canceled | prices',
+    )
+    for (const path of [`${PATH}/db_tickets/loads/${id}`, `${HANDBOOK}/loads/lod_x`])
+      expect((await owner!.open(path)).status).toBe(404)
+    expect((await viewer!.open(uploaded.path)).status).toBe(403)
+  })
+
+  test('of documents is taken in an archive that can be trusted, and what is none is named', async () => {
+    await insertSource(system, org, {
+      name: 'manual',
+      title: 'Manual',
+      documents: { model: 'toy-3', dimensions: 3, language: 'english' },
+    })
+    const documents = `${PATH}/db_manual/documents`
+    const zip = (files: Record<string, string>, flags = 0) =>
+      new File([new Uint8Array(makeZip(files, flags))], 'manual.zip')
+    const form = (await developer!.open(documents)).form('Upload')
+    for (const [files, says] of [
+      [zip({ '../out.md': 'x' }), 'contains the segment ".."'],
+      [zip({ 'a.md': 'x' }, 1), 'is protected by a password'],
+      [new File(['no archive'], 'a.zip'), 'is not a zip archive, or damaged'],
+      [zip({ 'a.png': 'x' }), 'There are no documents among the files'],
+      [
+        zip({ 'staff/access.yml': 'access: [role:owner]', 'staff/a.md': 'x' }),
+        'would say who sees its folder',
+      ],
+    ] as const) {
+      const refused = await form.with({ files }).submit()
+      expect([refused.status, refused.text]).toEqual([400, expect.stringContaining(says)])
+    }
+    expect((await developer!.open(documents)).text).toContain('There are none yet.')
+    const files = zip({
+      'manual/pump.md': '# Pump',
+      'manual/photo.png': 'x',
+      '__MACOSX/manual/._pump.md': 'x',
+    })
+    const taken = await form.with({ files }).submit()
+    expect(taken.text).toContain('1 file left out. photo.png : Only .md')
+    // Its database does not answer.
+    expect([taken.status, taken.text]).toEqual([504, expect.stringContaining('cannot be reached now')])
+    expect((await owner!.open(`${HANDBOOK}/documents`)).status).toBe(404)
+    expect((await viewer!.open(documents)).status).toBe(403)
+    expect((await developer!.open(`${PATH}/db_manual/database`)).text).toContain('no connection string')
   })
 })
 

@@ -1,5 +1,5 @@
 /** The pages of an organization's identity provider: adding and proving it, its settings, clients, rules, people and refusals. */
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { assertionRefusals, identityLinks } from '../../../db/schema.ts'
 import { makeId } from '../../../src/contracts/ids.ts'
 import {
@@ -392,83 +392,77 @@ describe('rules', () => {
     expect(await values()).toHaveLength(2)
   })
 
-  test.runIf(inject('everyCase'))(
-    'the preview says what a member would get, and by which rule; where one is the owners’, admins change none',
-    async () => {
-      const { owner, admin, people, org } = await provided()
-      const { clientId } = await registered()
-      await allowClient(org, clientId)
-      const add = async (filling: Filling) =>
-        (await owner.open(`${RULES}/new`))
-          .form('Add rule')
-          .with({ who: 'some', claim: 'groups', ...filling })
-          .submit()
-      await add({ value: 'contractors', access: 'none' })
-      await add({ value: 'engineering', access: 'scopes', scopes: ['data:read'] })
-      const form = (await owner.open(RULES!)).form('Preview')
-      const asked = {
-        member: people.developer.email.toUpperCase(),
-        client_id: clientId,
-        resource: 'platform',
-      }
-      const engineer = await form.with({ ...asked, claims: 'groups=sales\ngroups=engineering\n' }).submit()
-      expect(engineer.text).toContain(`${people.developer.name} would be connected.`)
-      expect(engineer.text).toMatch(/Decided by Rule 2 Role Developer Can Query the data sources/)
-      const contractor = await form.with({ ...asked, claims: 'groups=contractors' }).submit()
-      expect(contractor.text).toContain(`${people.developer.name} would be refused. A rule refuses them.`)
-      expect((await form.with({ ...asked, member: 'nobody@x.example' }).submit()).problems).toMatchObject({
-        member: 'No member has this email address',
-      })
-      const none = await form.with({ ...asked, claims: 'engineering' }).submit()
-      expect(none.problems['claims']).toContain('Write one claim a line')
-      expect(none.form('Preview').value('claims')).toBe('engineering')
-      expect((await admin.open(RULES!)).offers('Remove rule')).toBe(true)
-      await add({ value: 'reviewers', access: 'scopes', scopes: ['proposals:decide'] })
-      const theirs = await admin.open(RULES!)
-      expect(theirs.text).toContain('Only an owner can change these rules')
-      expect(theirs.offers('Remove rule')).toBe(false)
-      expect((await admin.open(`${RULES}/2`)).offers('Save rule')).toBe(false)
-    },
-  )
+  test('the preview says what a member would get, and by which rule; where one is the owners’, admins change none', async () => {
+    const { owner, admin, people, org } = await provided()
+    const { clientId } = await registered()
+    await allowClient(org, clientId)
+    const add = async (filling: Filling) =>
+      (await owner.open(`${RULES}/new`))
+        .form('Add rule')
+        .with({ who: 'some', claim: 'groups', ...filling })
+        .submit()
+    await add({ value: 'contractors', access: 'none' })
+    await add({ value: 'engineering', access: 'scopes', scopes: ['data:read'] })
+    const form = (await owner.open(RULES!)).form('Preview')
+    const asked = {
+      member: people.developer.email.toUpperCase(),
+      client_id: clientId,
+      resource: 'platform',
+    }
+    const engineer = await form.with({ ...asked, claims: 'groups=sales\ngroups=engineering\n' }).submit()
+    expect(engineer.text).toContain(`${people.developer.name} would be connected.`)
+    expect(engineer.text).toMatch(/Decided by Rule 2 Role Developer Can Query the data sources/)
+    const contractor = await form.with({ ...asked, claims: 'groups=contractors' }).submit()
+    expect(contractor.text).toContain(`${people.developer.name} would be refused. A rule refuses them.`)
+    expect((await form.with({ ...asked, member: 'nobody@x.example' }).submit()).problems).toMatchObject({
+      member: 'No member has this email address',
+    })
+    const none = await form.with({ ...asked, claims: 'engineering' }).submit()
+    expect(none.problems['claims']).toContain('Write one claim a line')
+    expect(none.form('Preview').value('claims')).toBe('engineering')
+    expect((await admin.open(RULES!)).offers('Remove rule')).toBe(true)
+    await add({ value: 'reviewers', access: 'scopes', scopes: ['proposals:decide'] })
+    const theirs = await admin.open(RULES!)
+    expect(theirs.text).toContain('Only an owner can change these rules')
+    expect(theirs.offers('Remove rule')).toBe(false)
+    expect((await admin.open(`${RULES}/2`)).offers('Save rule')).toBe(false)
+  })
 })
 
-test.runIf(inject('everyCase'))(
-  'people are linked by their address, found, paged, and unlinked',
-  async () => {
-    const { owner, people, call, providerId } = await provided()
-    const page = await owner.open(PEOPLE!)
-    const form = page.form('Link')
-    const nobody = await form.with({ subject: '00u9', member: 'nobody@x.example' }).submit()
-    expect(nobody.problems).toEqual({ member: 'No member has this email address' })
-    expect(nobody.form('Link').value('subject')).toBe('00u9')
-    const linked = await form.with({ subject: '00u9', member: people.developer.email }).submit()
-    expect(linked.notices).toEqual([`${people.developer.name} linked.`])
-    const taken = await form.with({ subject: '00u9', member: people.admin.email }).submit()
-    expect(taken.status).toBe(409)
-    const links = async () => (await call(listIdentityLinks, {})).links
-    expect((await links()).find(({ subject }) => subject === '00u9')).toMatchObject({
-      user: { name: people.developer.name },
-    })
-    expect((await page.form('Filter').with({ search: 'nobody' }).submit()).text).toContain('Nobody found')
-    const one = (await links()).find(({ subject }) => subject === '00u9')!
-    await linked.form('Unlink', one.id).submit()
-    expect((await links()).map(({ subject }) => subject)).not.toContain('00u9')
-    const now = system.clock.now()
-    const rows = Array.from({ length: 51 }, (_, at) => ({
-      id: makeId('idl', now.getTime()),
-      providerId,
-      subject: `clone-${at}`,
-      userId: people.admin.userId,
-      linkedBy: 'admin' as const,
-      createdAt: now,
-    }))
-    await system.db.insert(identityLinks).values(rows)
-    const found = await page.form('Filter').with({ search: 'clone' }).submit()
-    expect(found.text).toMatch(/1–50 of 51/)
-    expect(found.link('Next page')).toContain('search=clone&cursor=')
-    expect((await owner.open(found.link('Next page'))).rows).toHaveLength(1)
-  },
-)
+test('people are linked by their address, found, paged, and unlinked', async () => {
+  const { owner, people, call, providerId } = await provided()
+  const page = await owner.open(PEOPLE!)
+  const form = page.form('Link')
+  const nobody = await form.with({ subject: '00u9', member: 'nobody@x.example' }).submit()
+  expect(nobody.problems).toEqual({ member: 'No member has this email address' })
+  expect(nobody.form('Link').value('subject')).toBe('00u9')
+  const linked = await form.with({ subject: '00u9', member: people.developer.email }).submit()
+  expect(linked.notices).toEqual([`${people.developer.name} linked.`])
+  const taken = await form.with({ subject: '00u9', member: people.admin.email }).submit()
+  expect(taken.status).toBe(409)
+  const links = async () => (await call(listIdentityLinks, {})).links
+  expect((await links()).find(({ subject }) => subject === '00u9')).toMatchObject({
+    user: { name: people.developer.name },
+  })
+  expect((await page.form('Filter').with({ search: 'nobody' }).submit()).text).toContain('Nobody found')
+  const one = (await links()).find(({ subject }) => subject === '00u9')!
+  await linked.form('Unlink', one.id).submit()
+  expect((await links()).map(({ subject }) => subject)).not.toContain('00u9')
+  const now = system.clock.now()
+  const rows = Array.from({ length: 51 }, (_, at) => ({
+    id: makeId('idl', now.getTime()),
+    providerId,
+    subject: `clone-${at}`,
+    userId: people.admin.userId,
+    linkedBy: 'admin' as const,
+    createdAt: now,
+  }))
+  await system.db.insert(identityLinks).values(rows)
+  const found = await page.form('Filter').with({ search: 'clone' }).submit()
+  expect(found.text).toMatch(/1–50 of 51/)
+  expect(found.link('Next page')).toContain('search=clone&cursor=')
+  expect((await owner.open(found.link('Next page'))).rows).toHaveLength(1)
+})
 
 test('refusals say why in words, what to do and with which key, and are filtered', async () => {
   const { owner, providerId } = await provided()

@@ -234,6 +234,18 @@ describe('a proposal', () => {
     expect(own.offers('Approve')).toBe(false)
     expect(own.text).toContain('REQUESTER')
     expect(own.text).toMatch(/approve : Whoever started the run/)
+    // In the queue of all apps, and the next one of whoever may approve it.
+    const queue = await shop.admin.open('/console/proposals')
+    expect(queue.link('Add up prices')).toBe(path)
+    expect(queue.row('Add up prices')).toContain('You may approve it')
+    const denied = await queue.form('Filter').with({ state: 'denied' }).submit()
+    expect(denied.text).toContain('No proposals in this state')
+    const owners = await shop.owner.open('/console/proposals')
+    expect(owners.row('Add up prices')).not.toContain('You may approve it')
+    expect((await shop.admin.open('/console/proposals/next')).path).toBe(path)
+    expect((await shop.owner.open('/console/proposals/next')).path).toBe('/console/proposals')
+    expect((await shop.admin.open('/console')).text).toContain('1 proposal to review')
+    expect((await shop.admin.open('/console/search?q=add+up')).html).toContain(path)
     const page = await shop.admin.open(path)
     const form = page.form('Approve')
     // It asks, and names what is deployed and where.
@@ -246,6 +258,13 @@ describe('a proposal', () => {
     expect(done.text).toContain('ALREADY_DECIDED')
     expect((await show()).decided).toMatchObject({ approved: true, by: shop.person.name, via: 'console' })
     expect((await form.submit()).notices).not.toEqual(done.notices)
+    // Until a runner takes it, it can be canceled; the approval stands.
+    expect((await shop.viewer.open(path)).offers('Cancel deployment')).toBe(false)
+    const canceled = await done.form('Cancel deployment').submit()
+    expect(canceled.notices).toEqual(['Canceled. The approval stands.'])
+    expect(canceled.offers('Cancel deployment')).toBe(false)
+    expect(await show()).toMatchObject({ state: 'failed', decided: { approved: true } })
+    expect((await canceled.form('Retry').submit()).notices).toEqual(['On its way again.'])
   })
 
   test.runIf(inject('everyCase'))(
@@ -423,6 +442,15 @@ describe('the tab of an app', () => {
     expect(again.path).toBe(begun.path)
     expect((await shop.call(listMaintenanceRuns, { alias: shop.alias })).runs).toHaveLength(1)
     expect(begun.html).toContain(`data-live="${begun.path}/progress?status=`)
+    const progress = await shop.owner.open(`${begun.path}/progress?status=running&steps=0`)
+    expect(JSON.parse(progress.html)).toEqual({
+      text: '',
+      more: `${begun.path}/progress?status=queued&steps=0`,
+      ended: true,
+    })
+    const run = `formaction="${shop.tab}/runs"`
+    expect((await shop.admin.open('/console/search?q=run+shop')).html).toContain(run)
+    expect((await shop.viewer.open('/console/search?q=run+shop')).html).not.toContain(run)
     await runScript(system, () => turnOf('All is well.'))
     const settings = (await shop.owner.open('/console/maintenance')).form('Save settings')
     await settings.with({ cooldown_hours: '12' }).submit()

@@ -445,7 +445,11 @@ describe('the search', () => {
     await call(createCheck, { alias, name: 'Health', definition: { kind: 'logs', pattern: 'x' } })
     expect(await search('incident')).toEqual([])
     await system!.db.update(checks).set({ state: 'fail' }).where(eq(checks.orgId, org.id))
-    expect((await search('health')).join()).toMatch(/^\/console\/apps\/[^/]+\/incidents\/chk_\w+$/)
+    const [incident] = await search('health')
+    expect(incident).toMatch(/^\/console\/apps\/[^/]+\/incidents\/chk_\w+$/)
+    const front = await owner.open('/console')
+    expect(cardOf(front, 'Needs your attention')).toContain('“Health” is failing A check of The shop.')
+    expect(linksOf(front)).toContain(incident)
     expect((await owner.open('/console/search?q=dlv_0000000000000000000000000')).text).toContain(
       'Nothing found',
     )
