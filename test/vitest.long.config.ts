@@ -3,7 +3,8 @@ import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import type { TestProjectInlineConfiguration } from 'vitest/config'
 import { FILES } from './hosted-exceptions.ts'
-import { askedThird, ONE_BY_ONE, thirdOf } from './long-thirds.ts'
+import { askedThird, ONE_BY_ONE, thirdOf, TWO_AT_ONCE } from './long-thirds.ts'
+import { LongestFirst } from './longest-first.ts'
 import { files, matching } from './matching.ts'
 import { recordProof } from './record-proof.ts'
 import { findPgBouncer } from './support/pgbouncer.ts'
@@ -27,32 +28,26 @@ const walk = (name: string) => `test/walks/${name}.test.ts`
 
 const ABOUT_POOLERS = matching(long('pgbouncer'))
 
-/**
- * What waits most of its time, for leases to lapse and servers to come back, and has deadlines between processes: beside each
- * other, and not beside what takes all there is.
- */
-const WAITING = matching(
-  ...['replicas', 'split', 'standby', 'lost-database', 'lost-tail', 'runner'].map(long),
-  ...['kill-checks', 'kill-documents', 'kill-load', 'kill-maintenance', 'kill-notifications'].map(long),
-  ...['agent-runner-apart', 'kill-configuration', 'kill-first-run', 'kill-one-process-run'].map(long),
-  ...['kill-pipelines', 'maintenance-story'].map(long),
-)
-/** Four at once have no time left for their deadlines. */
-const WAITING_AT_ONCE = 2
-
-/** The others wait more than they work, or are right however slow they are. */
-const AT_ONCE = matching(
-  ...['browser', 'cli', 'conformance', 'long'].map((folder) => `test/${folder}/*.test.ts`),
-)
-/** Two leave some of two cores, because much of it waits; four, begun with the longest, starve each other. */
+/** Right however slow they are, but for those in ./long-thirds.ts that are not. */
+const AT_ONCE = matching(...['cli', 'conformance', 'long'].map((folder) => `test/${folder}/*.test.ts`))
+/** Each with a database of its own: people sign in there at the time that it is, and one address may do that a few times a minute. */
+const IN_BROWSERS = matching('test/browser/*.test.ts')
+/** Two leave some of two cores, because much of it waits; four take as long. */
 const WORKERS = 3
+/** Of those, the longest wait for leases to lapse. */
+const WORKERS_BESIDE_LEASES = 4
 
-/** Each asked for by its variable: a whole image (twice: performed, and built by an engine), and a clone with its packages from the network (which CI is itself). */
-export const ASKED_FOR = [
-  ...(process.env['LONG_IMAGE'] ? [] : matching('test/long/image.test.ts', 'test/long/built-image.test.ts')),
-  ...(process.env['LONG_INSTALLS'] ? [] : matching('test/long/fresh-clone.test.ts')),
-]
-for (const file of ASKED_FOR) console.log(`Left out: ${file}; LONG_IMAGE=1 and LONG_INSTALLS=1 ask for such.`)
+/**
+ * Each asked for by its variable: a whole image (twice: performed, and built by an engine), a clone with its packages from the
+ * network (which CI is itself), and that every bench runs, which needs the packages of bench/.
+ */
+export const ASKED_FOR = files([
+  ...(process.env['LONG_IMAGE'] ? [] : matching(long('image'), long('built-image'))),
+  ...(process.env['LONG_INSTALLS'] ? [] : matching(long('fresh-clone'))),
+  ...(process.env['LONG_BENCHES'] ? [] : matching(long('benches-of-*'))),
+])
+for (const file of ASKED_FOR)
+  console.log(`Left out: ${file}; LONG_IMAGE=1, LONG_INSTALLS=1 and LONG_BENCHES=1 ask for such.`)
 
 const third = askedThird()
 /** Those of them that are in the third that was asked for. */
@@ -95,7 +90,7 @@ const pooled = (name: string, files: Project): TestProjectInlineConfiguration =>
       maxWorkers: WORKERS,
       testTimeout: 60_000,
       hookTimeout: 2 * 60_000,
-      sequence: { groupOrder: 3 },
+      sequence: { groupOrder: 4 },
     }),
     ...files,
   },
@@ -115,7 +110,9 @@ export default defineConfig({
   root: fileURLToPath(new URL('..', import.meta.url)),
   test: {
     pool: 'forks',
+    globalSetup: ['test/support/built-server.ts'],
     ...BY_NODE,
+    sequence: { sequencer: LongestFirst },
     reporters: ['default', recordProof(third === undefined ? 'all' : `${third}/3`)],
     projects: [
       {
@@ -128,7 +125,7 @@ export default defineConfig({
           maxWorkers: WORKERS,
           testTimeout: 60_000,
           hookTimeout: 60_000,
-          sequence: { groupOrder: 0 },
+          sequence: { groupOrder: 1 },
         }),
       },
       {
@@ -141,7 +138,7 @@ export default defineConfig({
           maxWorkers: WORKERS,
           testTimeout: 60_000,
           hookTimeout: 60_000,
-          sequence: { groupOrder: 0 },
+          sequence: { groupOrder: 1 },
         }),
       },
       {
@@ -151,16 +148,27 @@ export default defineConfig({
           include: ours([...SLOW_UNITS, ...withMoreCases(UNITS)]),
           isolate: false,
           maxWorkers: WORKERS,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          ...shared,
+          name: 'browser',
+          include: ours(IN_BROWSERS),
+          maxWorkers: WORKERS_BESIDE_LEASES,
           sequence: { groupOrder: 0 },
         },
       },
       {
         test: {
           ...shared,
+          // As the walks: a worker loads the program once for all its files, which share its database.
           name: 'parallel',
           include: ours(AT_ONCE),
-          exclude: [...ONE_BY_ONE, ...WAITING, ...ABOUT_POOLERS, ...ASKED_FOR],
-          maxWorkers: WORKERS,
+          exclude: [...ONE_BY_ONE, ...TWO_AT_ONCE, ...ABOUT_POOLERS, ...ASKED_FOR],
+          isolate: false,
+          maxWorkers: WORKERS_BESIDE_LEASES,
           sequence: { groupOrder: 0 },
         },
       },
@@ -168,9 +176,9 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'waiting',
-          include: ours(WAITING),
-          maxWorkers: WAITING_AT_ONCE,
-          sequence: { groupOrder: 1 },
+          include: ours(matching(...TWO_AT_ONCE)),
+          maxWorkers: 2,
+          sequence: { groupOrder: 2 },
         },
       },
       {
@@ -179,7 +187,7 @@ export default defineConfig({
           name: 'serial',
           include: ours(matching(...ONE_BY_ONE)),
           fileParallelism: false,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 3 },
         },
       },
       {
@@ -189,7 +197,7 @@ export default defineConfig({
           name: 'kube',
           include: ours(matching('test/kube/*.test.ts')),
           fileParallelism: false,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 3 },
         },
       },
       HOSTED,

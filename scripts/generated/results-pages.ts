@@ -51,7 +51,8 @@ export function proofsPage(): string {
 This page is made of \`test/proofs.json\` by \`npm run generate\`; do not edit it. A whole run of \`npm run test:long\`, of a third of
 it (\`LONG_TESTS=2/3\`, as \`.ci/run\` does in turn) or of \`npm run test:ha\` (its part is called \`cluster\`) writes itself down, and
 so does a single proof with \`PROOF=record\`. \`LONG_IMAGE=1\` adds the image (\`INSTALL=yes\` installs an engine for it),
-\`LONG_INSTALLS=1\` a fresh clone with its packages from the network, \`KUBE_APISERVER\` and \`KUBE_ETCD\` a real API server.
+\`LONG_INSTALLS=1\` a fresh clone with its packages from the network, \`LONG_BENCHES=1\` that every bench runs, \`KUBE_APISERVER\`
+and \`KUBE_ETCD\` a real API server.
 \`npm run proofs\` says which of them were not run on what you have checked out.
 
 ## Runs

@@ -8,13 +8,12 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Call } from '../../src/client/http-client.ts'
 import { removeDatabase } from '../../src/contracts/databases.ts'
 import { createDocuments, showDocuments, undoDocuments } from '../../src/contracts/documents.ts'
 import { listLoads, type LoadPhase, type LoadState } from '../../src/contracts/loads.ts'
-import { kill, REQUEST_SECONDS, startClient, until } from '../support/client-process.ts'
-import { freePort } from '../support/free-port.ts'
-import { firstWordsIn, migratedFolder, processes } from '../support/process.ts'
+import { kill, startClient, until } from '../support/client-process.ts'
+import { startKilledServer, type KilledServer } from '../support/killed-server.ts'
+import { processes } from '../support/process.ts'
 
 /** Most of it waits until leases are over. */
 const AT_ONCE = { concurrent: true, timeout: 25 * 60_000 }
@@ -82,37 +81,20 @@ async function writeFolder(folder: string, version: Version): Promise<string> {
   return folder
 }
 
-async function begin(place: string) {
-  const SVC_DATA_DIR = await migratedFolder(own)
-  const env = {
-    SVC_DATA_DIR,
-    PORT: String(await freePort()),
-    SVC_ORG: 'Kill',
-    EMBEDDING_MODELS: setting,
-    MANAGED_DATABASE_URL: place,
-  }
-  let server = await own.start({ env })
-  const { token } = await firstWordsIn(server)
-  const call: Call = (operation, input) => server.as({ token }, REQUEST_SECONDS * 1000)(operation, input)
-  await call(createDocuments, { name: 'pages', model: 'slow' })
-  return {
-    call,
-    token,
-    server: () => server,
-    async kill() {
-      await server.stop('SIGKILL')
-      server = await own.start({ env })
-    },
-  }
+async function begin(managed: string): Promise<KilledServer> {
+  const system = await startKilledServer(own, { managed, models: setting })
+  await system.call(createDocuments, { name: 'pages', model: 'slow' })
+  return system
 }
-type Running = Awaited<ReturnType<typeof begin>>
 
 /** A server of somebody else's is left as it was found. */
-const leave = async ({ call }: Running) =>
-  void (await call(removeDatabase, { name: 'pages', confirm: 'pages' }))
+const leave = async ({ call, end }: KilledServer) => {
+  await call(removeDatabase, { name: 'pages', confirm: 'pages' })
+  await end()
+}
 
 /** Looks until it is told to stop, and remembers everything that it has seen. */
-function watch({ call }: Running) {
+function watch({ call }: KilledServer) {
   const seen = new Set<string>()
   const over = new AbortController()
   const look = async () => {
@@ -137,7 +119,7 @@ const told = ({ documents, passages }: { documents: number; passages: number }):
   `${documents} documents, ${passages} passages`
 
 /** Syncs the folder while both are killed. */
-async function syncKilled(system: Running, folder: string, kills: readonly Kill[]): Promise<void> {
+async function syncKilled(system: KilledServer, folder: string, kills: readonly Kill[]): Promise<void> {
   const known = (await system.call(listLoads, { name: 'pages' })).loads.length
   const place = async () => {
     const { loads } = await system.call(listLoads, { name: 'pages' })

@@ -9,20 +9,12 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import postgres from 'postgres'
-import type { Call } from '../../src/client/http-client.ts'
 import { createDatabase, removeDatabase, showConnectionString } from '../../src/contracts/databases.ts'
 import { listLoads, undoLoad, type LoadPhase, type LoadState } from '../../src/contracts/loads.ts'
-import {
-  kill,
-  REQUEST_SECONDS,
-  startClient,
-  until,
-  UNTIL_MS,
-  type ClientProcess,
-} from '../support/client-process.ts'
+import { kill, startClient, until, UNTIL_MS, type ClientProcess } from '../support/client-process.ts'
 import { atAddress } from '../support/data-sources.ts'
-import { freePort } from '../support/free-port.ts'
-import { firstWordsIn, migratedFolder, processes } from '../support/process.ts'
+import { startKilledServer } from '../support/killed-server.ts'
+import { processes } from '../support/process.ts'
 
 /** Most of it waits until leases are over. */
 const AT_ONCE = { concurrent: true, timeout: 25 * 60_000 }
@@ -87,8 +79,10 @@ const SERVER = process.env['TEST_PGVECTOR_URL']
 const PLACES = ['embedded', ...(SERVER ? [SERVER] : [])]
 
 /** A server of somebody else's is left as it was found. */
-const leave = async ({ call }: Running) =>
-  void (await call(removeDatabase, { name: 'notes', confirm: 'notes' }))
+const leave = async ({ call, end }: Running) => {
+  await call(removeDatabase, { name: 'notes', confirm: 'notes' })
+  await end()
+}
 
 /** Some of them are longer than a model reads. */
 const rowsFrom = (first: number, count: number) =>
@@ -105,29 +99,10 @@ async function writeCsv(rows: readonly string[]): Promise<string> {
   return file
 }
 
-async function begin(place: string) {
-  const SVC_DATA_DIR = await migratedFolder(own)
-  const env = {
-    SVC_DATA_DIR,
-    PORT: String(await freePort()),
-    SVC_ORG: 'Kill',
-    EMBEDDING_MODELS: setting,
-    MANAGED_DATABASE_URL: place,
-  }
-  let server = await own.start({ env })
-  const { token } = await firstWordsIn(server)
-  const call: Call = (operation, input) => server.as({ token }, REQUEST_SECONDS * 1000)(operation, input)
-  await call(createDatabase, { name: 'notes' })
-  return {
-    call,
-    token,
-    server: () => server,
-    newest: async () => (await call(listLoads, { name: 'notes' })).loads[0],
-    async kill() {
-      await server.stop('SIGKILL')
-      server = await own.start({ env })
-    },
-  }
+async function begin(managed: string) {
+  const system = await startKilledServer(own, { managed, models: setting })
+  await system.call(createDatabase, { name: 'notes' })
+  return { ...system, newest: async () => (await system.call(listLoads, { name: 'notes' })).loads[0] }
 }
 type Running = Awaited<ReturnType<typeof begin>>
 
@@ -250,7 +225,7 @@ test.for(PLACES)(
         while (!over.signal.aborted) {
           const look = await lookAt(system).catch(() => undefined)
           if (look) seen.push(JSON.stringify(look))
-          await sleep(50)
+          await sleep(100)
         }
       })()
       try {

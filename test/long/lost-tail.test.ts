@@ -104,6 +104,10 @@ async function startProcess(journal: string | undefined, listens = true): Promis
 
 const startFirst = async (journal: string | undefined) => (await startProcess(journal)) as ListeningProcess
 
+/** As clients do: whoever gets a connection to a server that is gone is told to try again. */
+const untilReached = <T>(ask: () => Promise<T>): Promise<T> =>
+  vi.waitFor(ask, { timeout: 60_000, interval: 500 })
+
 const promiseOf = async (process: Process) =>
   ((await (await process.fetch('/readyz')).json()) as { endings?: string }).endings
 
@@ -358,7 +362,7 @@ test('what was rotated in the lost tail goes on: of an agent, of a login of the 
   const lost = tokensIn(await assistant.refresh(first.refresh))
   const lostLogin = tokensOf(one, (await renew(one, login.refresh)).body)
   const lostRotations = await Promise.all(
-    browsers.map(async ({ call }) => (await call(rotateSession, {})).token),
+    browsers.map(({ call }) => untilReached(async () => (await call(rotateSession, {})).token)),
   )
   await server.failOver()
   await expect.poll(async () => (await whoami(one, lost.access)).status, { timeout: 60_000 }).toBe(200)
@@ -366,9 +370,7 @@ test('what was rotated in the lost tail goes on: of an agent, of a login of the 
   expect((await whoami(one, next.access)).status).toBe(200)
   const renewed = tokensOf(one, (await renew(one, lostLogin.refresh)).body)
   expect(await renewed.call(whoAmI, {})).toMatchObject({ organization: { id: org.id } })
-  // As clients do: whoever gets a connection to the old primary is told to try again.
-  const answered = (token: string) =>
-    vi.waitFor(() => one.as({ token })(whoAmI, {}), { timeout: 60_000, interval: 500 })
+  const answered = (token: string) => untilReached(() => one.as({ token })(whoAmI, {}))
   const tabs = await Promise.all(
     lostRotations.flatMap((token) => [answered(token), answered(token), answered(token)]),
   )

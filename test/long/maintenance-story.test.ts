@@ -165,7 +165,7 @@ async function until<T>(
     const seen = await look().catch(() => undefined)
     if (seen) return seen
     if (performance.now() > end) throw new Error(`not in time: ${what}`)
-    await sleep(100)
+    await sleep(250)
   }
 }
 

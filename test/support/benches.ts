@@ -1,11 +1,10 @@
 /** Every bench runs with little work and says what it is to say: that it runs, not how fast anything is. */
 import { execFile } from 'node:child_process'
-import { existsSync, rmSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { buildServer } from '../../scripts/build-server.ts'
+import { expect, test } from 'vitest'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 export const BENCHES = join(ROOT, 'bench', 'run.ts')
@@ -59,17 +58,8 @@ export const WORK: Says = {
 
 const run = promisify(execFile)
 
-/** In three files, so that each third of the long tests has some of them. */
+/** In three files, so that each third of the long tests has some of them. Their servers start from the bundle, as all of these tests do. */
 export function testBenches(benches: Says): void {
-  // Each of them starts several servers, from the bundle with a fraction of the work. Whatever runs after this file is to run
-  // from the sources, as before.
-  const bundle = join(ROOT, 'dist', 'server')
-  const hadBundle = existsSync(bundle)
-  beforeAll(() => buildServer())
-  afterAll(() => {
-    if (!hadBundle) rmSync(bundle, { recursive: true, force: true })
-  })
-
   test('what they are compared with is installed', () => {
     expect(
       existsSync(join(ROOT, 'bench', 'node_modules', 'better-auth')),

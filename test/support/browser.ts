@@ -8,7 +8,8 @@ export function openBrowser(): Promise<Browser> {
   const executablePath = findChromium()
   if (executablePath === undefined) throw new Error('no Chromium found; set CHROMIUM_PATH')
   // Without a user namespace (root in a container) Chromium refuses to start its sandbox; only our own pages are opened.
-  return chromium.launch({ executablePath, args: ['--no-sandbox'] })
+  // A frame of another site is a process of its own, as it is for people: the headless shell has to be told.
+  return chromium.launch({ executablePath, args: ['--no-sandbox', '--site-per-process'] })
 }
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')

@@ -41,10 +41,13 @@ export async function kill({ process: child, exited }: ClientProcess): Promise<v
   await exited
 }
 
+/** Often at first, then seldom: each look costs a server as much as any request, and a lease is half a minute. */
+const LOOKS_MS = { first: 50, longer: 5, longest: 250 }
+
 export async function until(client: ClientProcess, isSo: () => Promise<boolean>): Promise<void> {
   const end = performance.now() + UNTIL_MS
-  while (!(await isSo().catch(() => false))) {
+  for (let ms = LOOKS_MS.first; !(await isSo().catch(() => false)); ms += LOOKS_MS.longer) {
     if (performance.now() > end) throw new Error(`it did not come to that: ${client.words}`)
-    await sleep(20)
+    await sleep(Math.min(ms, LOOKS_MS.longest))
   }
 }
