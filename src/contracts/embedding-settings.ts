@@ -1,5 +1,6 @@
 /** The setting EMBEDDING_MODELS: which embedding models there are beside the built-in one, and where they answer. */
 import * as z from 'zod'
+import { ModelBase, ModelKey, modelsSetting, RemoteName, settingsError, whole } from './named-models.ts'
 
 export const BUILT_IN_MODEL = { name: 'minilm-l6-v2', dimensions: 384 } as const
 
@@ -24,19 +25,11 @@ const FurtherFields = z.record(
 const RemoteModel = z
   .strictObject(
     {
-      /** The base, to which `/embeddings` is added. */
-      url: z
-        .url({ protocol: /^https?$/, error: 'must be an http or https address' })
-        .refine(isPlainBase, 'must be an address without user, query and fragment')
-        .transform((text) => new URL(text)),
-      /** Checked here because whoever sends a header quotes the value that it cannot send. */
-      key: z
-        .string('must be text')
-        .regex(/^[\x21-\x7e]{1,4096}$/, 'must be visible ASCII characters without blanks')
-        .optional(),
+      /** `/embeddings` is added. */
+      url: ModelBase,
+      key: ModelKey.optional(),
       dimensions: whole(1, DIMENSIONS_MAX),
-      /** What the provider calls the model, where that differs from our name. */
-      remote_model: z.string('must be text').min(1, 'must not be empty').max(200, 'is too long').optional(),
+      remote_model: RemoteName.optional(),
       /** The header of the key; without it the key is a bearer in `authorization`. */
       header: HeaderName.optional(),
       headers: z
@@ -62,12 +55,7 @@ const RemoteModel = z
       send_dimensions: z.boolean('must be true or false').optional(),
       timeout_ms: whole(100, 60_000).optional(),
     },
-    {
-      error: (issue) =>
-        issue.code === 'unrecognized_keys'
-          ? `does not know ${issue.keys.join(', ')}`
-          : 'must be an object with at least url and dimensions',
-    },
+    { error: settingsError('url and dimensions') },
   )
   .refine(({ header, key }) => header === undefined || key !== undefined, {
     path: ['header'],
@@ -79,59 +67,15 @@ const RemoteModel = z
   })
 
 export type RemoteModelSettings = z.output<typeof RemoteModel>
-/** A map, because a model may be called like a property that every object has. */
-export type EmbeddingSettings = ReadonlyMap<string, RemoteModelSettings>
-
-/** JSON text: an object of model names. Messages never quote a value, for one of them is a key. */
-export const EmbeddingModelsSetting = z
-  .string()
-  .transform((text, { issues }): EmbeddingSettings => {
-    const refuse = (message: string) => issues.push({ code: 'custom', input: undefined, message })
-    const models = new Map<string, RemoteModelSettings>()
-    const named = readObject(text)
-    if (!named) refuse('must be JSON: an object with an object of settings for each model name')
-    for (const [name, settings] of Object.entries(named ?? {})) {
-      if (!/^[^\p{C}\p{Z}]{1,100}$/u.test(name)) {
-        refuse('a model name must have 1 to 100 visible characters and no blanks')
-        continue
-      }
-      if (name === BUILT_IN_MODEL.name) {
-        refuse(`${name} is the built-in model and cannot be another one`)
-        continue
-      }
-      const read = RemoteModel.safeParse(settings)
-      if (read.success) models.set(name, read.data)
-      else for (const problem of read.error.issues) refuse(`${name}: ${sentence(problem)}`)
-    }
-    return models
-  })
-  .default(() => new Map())
-
-function whole(min: number, max: number) {
-  const error = `must be a whole number from ${min} to ${max}`
-  return z.int(error).min(min, error).max(max, error)
-}
-
-/** A text that is no URL has its own error. */
-function isPlainBase(text: string): boolean {
-  const url = URL.parse(text)
-  return !url || (url.username === '' && url.password === '' && url.search === '' && url.hash === '')
-}
+export const EmbeddingModelsSetting = modelsSetting(
+  RemoteModel,
+  { name: BUILT_IN_MODEL.name, problem: 'is the built-in model and cannot be another one' },
+  (name, problem) => `${name}: ${sentence(problem)}`,
+)
+export type EmbeddingSettings = z.output<typeof EmbeddingModelsSetting>
 
 const has = (headers: Record<string, string>, wanted: string): boolean =>
   Object.keys(headers).some((name) => name.toLowerCase() === wanted.toLowerCase())
-
-function readObject(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined
-  } catch {
-    // The message of the parser quotes the text.
-    return undefined
-  }
-}
 
 function sentence(problem: z.core.$ZodIssue): string {
   const where = problem.path.join('.')
