@@ -28,11 +28,15 @@ const encoder = new TextEncoder()
 export const watchChanges: Verb<'watchChanges'> = read(async ({ db, member, principal, orgId, userId }) => {
   const opened = Promise.withResolvers<ReadableStream<Uint8Array>>()
   watching
-    .take([orgId, userId], async () => {
-      const { body, ended } = openStream(listenerOf(db), member, principal)
-      opened.resolve(body)
-      await ended
-    })
+    .take(
+      [orgId, userId],
+      async () => {
+        const { body, ended } = openStream(listenerOf(db), member, principal)
+        opened.resolve(body)
+        await ended
+      },
+      { signal: principal.signal },
+    )
     .catch(opened.reject)
   return { body: await opened.promise }
 })
@@ -65,8 +69,6 @@ function openStream(listener: Listener, member: MemberPrincipal, { again, signal
     ended.resolve()
   }
   signal?.addEventListener('abort', end, { once: true })
-  // Who has left already is not told of anything.
-  if (signal?.aborted) end()
 
   /** Null: they may not read it any more, or nobody can say. Whoever asks again is told which. */
   async function nextEvent(): Promise<string | null> {

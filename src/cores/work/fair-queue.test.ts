@@ -12,19 +12,31 @@ const EVERYTHING: QueueRules = {
 }
 const LENDING: QueueRules = { keys: ['organization', 'person'], running: { all: 8 } }
 const BY_TIME: QueueRules = { keys: ['organization', 'person'], running: { all: 2 }, byTime: true }
+/** Whoever finds no place is refused, at whichever level nobody may wait. */
+const NOBODY_WAITS = (['all', 'organization', 'person'] as const).map((level): [string, QueueRules] => [
+  `nobody waits, of ${level}`,
+  {
+    keys: ['organization', 'person'],
+    running: { all: 4, organization: 2, person: 1 },
+    waiting: { [level]: 0 },
+  },
+])
 const USERS: readonly (readonly [string, QueueRules])[] = [
   ...Object.entries(FAIR_QUEUES),
   ['everything', EVERYTHING],
   ['lending', LENDING],
   ['by time', BY_TIME],
+  ...NOBODY_WAITS,
 ]
 
 /** Where nothing is capped, whoever takes from the queue works on one at a time. */
 const serversOf = ({ running }: QueueRules): number => (running ? Infinity : 1)
 const capOf = ({ keys, running }: QueueRules, depth: number): number =>
   running?.[(['all', ...keys] as const)[depth]!] ?? Infinity
-const waitingOf = ({ keys, waiting }: QueueRules): number =>
-  Math.min(...keys.map((key) => waiting?.[key] ?? Infinity))
+const waitingCapOf = ({ keys, waiting }: QueueRules, depth: number): number =>
+  waiting?.[(['all', ...keys] as const)[depth]!] ?? Infinity
+const waitingOf = (rules: QueueRules): number =>
+  Math.min(...['all', ...rules.keys].map((_, depth) => waitingCapOf(rules, depth)))
 
 type Asked = {
   readonly keys: readonly string[]
@@ -33,7 +45,7 @@ type Asked = {
   turn?: Turn<Asked>
 }
 
-/** Starts what may start, and checks that nothing runs which may not. */
+/** Starts what may start, and checks that nothing runs or waits which may not. */
 function drive(rules: QueueRules, servers = serversOf(rules)) {
   let ms = 0
   const refuse = (one: Asked) => void (one.state = 'refused')
@@ -76,6 +88,10 @@ function drive(rules: QueueRules, servers = serversOf(rules)) {
     one.state = 'waiting'
     one.leave = queue.add(one.keys, one)
     if (!one.leave) one.state = 'refused'
+    for (let depth = 0; depth <= rules.keys.length; depth++) {
+      const waiting = queue.waiting(one.keys.slice(0, depth))
+      if (waiting > waitingCapOf(rules, depth)) throw new Error(`${waiting} of ${String(one.keys)} wait`)
+    }
     return one
   }
 
@@ -185,7 +201,7 @@ describe.each(USERS)('%s', (_, rules) => {
 
   test.runIf(Number.isFinite(waits))('so many wait and no more, and nobody else is refused for it', () => {
     const { ask, leave, all, fill, finish } = drive(rules)
-    fill('a', 1_000)
+    fill('a', 10_000)
     const waiting = all.filter(({ state }) => state === 'waiting')
     expect(waiting).toHaveLength(waits)
     expect(ask('a').state).toBe('refused')
@@ -194,6 +210,17 @@ describe.each(USERS)('%s', (_, rules) => {
       leave(waiting[0]!)
       expect(ask('a').state).toBe('waiting')
     }
+    finish()
+  })
+
+  const places = capOf(rules, 0)
+  test.runIf(waits === 0 && Number.isFinite(places))('whoever finds others in all places is refused', () => {
+    const { ask, end, running, finish } = drive(rules)
+    for (let other = 0; other < places; other++) ask(`other${other}`)
+    expect(running).toHaveLength(places)
+    expect([ask('new').state, ask('other0 y').state]).toEqual(['refused', 'refused'])
+    end(running[0]!)
+    expect(ask('new').state).toBe('running')
     finish()
   })
 })

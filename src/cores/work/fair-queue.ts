@@ -77,6 +77,8 @@ export function createFairQueue<T>(rules: QueueRules, options: Options<T> = {}):
   const runningMax = levels.map((level) => rules.running?.[level] ?? Infinity)
   const waitingMax = levels.map((level) => rules.waiting?.[level] ?? Infinity)
   const last = rules.keys.length
+  /** A bound of none counts for a key, too, of which nothing is known yet. */
+  const mayWait = !waitingMax.includes(0)
   const isBounded = waitingMax.slice(0, last).some((most) => most !== Infinity)
   const root = createNode<T>('', undefined)
   let order = 0
@@ -240,6 +242,7 @@ export function createFairQueue<T>(rules: QueueRules, options: Options<T> = {}):
       reached(keys, 'running', runningMax) ? undefined : begin(findOrCreate(keys), value, 0),
 
     add(keys, value) {
+      if (!mayWait) return undefined
       const full = reached(keys, 'waiting', waitingMax)
       if (full && !giveWay(keys, full)) return undefined
       const node = findOrCreate(keys)

@@ -8,7 +8,10 @@ const capOf = ({ keys }: QueueRules, caps: QueueRules['running']): number =>
   Math.min(caps?.all ?? Infinity, ...keys.map((key) => caps?.[key] ?? Infinity))
 /** Those that start what waits by themselves: the others are asked for the next one. */
 const STARTING = USERS.filter(([, { running }]) => running)
-const WAITING = STARTING.filter(([, rules]) => capOf(rules, rules.waiting) !== 0)
+const [WAITING, NOT_WAITING] = [
+  STARTING.filter(([, rules]) => capOf(rules, rules.waiting) !== 0),
+  STARTING.filter(([, rules]) => capOf(rules, rules.waiting) === 0),
+]
 
 /** Work that runs until it is ended, of organization `a` in `a1`. */
 function hold(rules: QueueRules) {
@@ -94,6 +97,26 @@ test.each(STARTING.filter(([, { waiting, refusal }]) => waiting && refusal))(
     expect(turns.size()).toBe(0)
   },
 )
+
+test.each(NOT_WAITING)('%s: whoever finds others in all places is refused at once', async (_, rules) => {
+  // Whoever had to wait would hang here.
+  const few = { ...rules, running: { ...rules.running, all: 2 } }
+  const { turns, take, end } = hold(few)
+  const others = [take('a1'), take('b1')]
+  const refusal = {
+    code: 'RATE_LIMITED',
+    message: rules.refusal!.full,
+    retryAfterSeconds: rules.refusal!.retryAfterSeconds ?? 2,
+  }
+  await expect(take('c1')).rejects.toMatchObject(refusal)
+  await expect(take('c1', { signal: new AbortController().signal })).rejects.toMatchObject(refusal)
+  end('a1')
+  await others[0]
+  const next = take('c1')
+  for (const name of ['b1', 'c1']) end(name)
+  await Promise.all([next, others[1]])
+  expect(turns.size()).toBe(0)
+})
 
 test.each(WAITING.filter(([, { waitMs }]) => waitMs))(
   '%s: nobody waits for longer than its time',
