@@ -1,7 +1,7 @@
 /** The table of recurring jobs. */
 import { sweepActivity, type SweepActivityDeps } from '../cores/activity/index.ts'
 import { rescheduleChecks } from '../cores/checks/index.ts'
-import type { Log, Storage } from '../cores/dependencies.ts'
+import type { Clock, Log, Storage } from '../cores/dependencies.ts'
 import { checkDiskQuotas, enforceTenantLimits, type TenantDeps } from '../cores/databases/index.ts'
 import { sweepDeploymentOutput } from '../cores/deployments/index.ts'
 import { narrowUnusedGrants, sweepOauth } from '../cores/grants/index.ts'
@@ -39,146 +39,56 @@ export type JobDeps = SweepActivityDeps &
   }
 
 /** None gets the clock of the process: each has its own from the loop. */
-type Timeless<T> = Omit<T, 'clock'>
+type Row<Deps> = readonly [
+  name: string,
+  everySeconds: number,
+  leaseSeconds: number,
+  work: (deps: Omit<Deps, 'clock'> & { readonly clock: Clock }, stopping: AbortSignal) => Promise<unknown>,
+]
+
+const tableOf =
+  <Deps>(rows: readonly Row<Deps>[]) =>
+  (deps: Omit<Deps, 'clock'>): readonly Job[] =>
+    rows.map(([name, everySeconds, leaseSeconds, work]) => ({
+      name,
+      everySeconds,
+      leaseSeconds,
+      run: async (stopping, clock) => void (await work({ ...deps, clock }, stopping)),
+    }))
 
 /** In seconds. */
 const MINUTE = 60
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-export const jobTable = (deps: Timeless<JobDeps>): readonly Job[] => [
-  {
-    name: 'sweep',
-    everySeconds: 10 * MINUTE,
-    leaseSeconds: 5 * MINUTE,
-    run: (_, clock) => sweep({ ...deps, clock }),
-  },
-  {
-    name: 'keep months',
-    everySeconds: DAY,
-    leaseSeconds: HOUR,
-    run: (stopping) => keepMonths(deps, stopping),
-  },
-  {
-    name: 'sweep activity',
-    everySeconds: DAY,
-    leaseSeconds: HOUR,
-    run: (stopping, clock) => sweepActivity({ ...deps, clock }, stopping),
-  },
-  {
-    name: 'sweep deliveries',
-    everySeconds: DAY,
-    leaseSeconds: HOUR,
-    run: (_, clock) => sweepDeliveries({ ...deps, clock }),
-  },
-  {
-    name: 'sweep token pools',
-    everySeconds: DAY,
-    leaseSeconds: HOUR,
-    run: (_, clock) => sweepTokenPools({ ...deps, clock }),
-  },
-  {
-    name: 'sweep logs',
-    everySeconds: HOUR,
-    leaseSeconds: HOUR,
-    run: (stopping, clock) => sweepLogs({ ...deps, clock }, stopping),
-  },
-  {
-    name: 'sweep deployment output',
-    everySeconds: DAY,
-    leaseSeconds: HOUR,
-    run: (_, clock) => sweepDeploymentOutput({ ...deps, clock }),
-  },
-  {
-    name: 'sweep revisions',
-    everySeconds: HOUR,
-    leaseSeconds: HOUR,
-    run: (stopping, clock) => sweepRevisions({ ...deps, clock }, stopping),
-  },
-  {
-    name: 'sweep pipeline runs',
-    everySeconds: DAY,
-    leaseSeconds: HOUR,
-    run: (_, clock) => sweepPipelineRuns({ ...deps, clock }),
-  },
-  {
-    name: 'measure fixes',
-    everySeconds: 5 * MINUTE,
-    leaseSeconds: 10 * MINUTE,
-    run: (stopping, clock) => measureFixes({ ...deps, clock }, stopping),
-  },
-  {
-    name: 'sweep maintenance',
-    everySeconds: DAY,
-    leaseSeconds: HOUR,
-    run: (_, clock) => sweepMaintenance({ ...deps, clock }),
-  },
-  {
-    name: 'narrow unused grants',
-    everySeconds: HOUR,
-    leaseSeconds: HOUR,
-    run: (stopping, clock) => narrowUnusedGrants({ ...deps, clock }, stopping),
-  },
-  {
-    name: 'revoke public connect',
-    everySeconds: HOUR,
-    leaseSeconds: 10 * MINUTE,
-    run: deps.revokePublicConnect,
-  },
-  {
-    name: 'refresh client documents',
-    everySeconds: HOUR,
-    leaseSeconds: HOUR,
-    run: deps.refreshDocuments,
-  },
-]
+export const jobTable = tableOf<JobDeps>([
+  ['sweep', 10 * MINUTE, 5 * MINUTE, sweep],
+  ['keep months', DAY, HOUR, keepMonths],
+  ['sweep activity', DAY, HOUR, sweepActivity],
+  ['sweep deliveries', DAY, HOUR, sweepDeliveries],
+  ['sweep token pools', DAY, HOUR, sweepTokenPools],
+  ['sweep logs', HOUR, HOUR, sweepLogs],
+  ['sweep deployment output', DAY, HOUR, sweepDeploymentOutput],
+  ['sweep revisions', HOUR, HOUR, sweepRevisions],
+  ['sweep pipeline runs', DAY, HOUR, sweepPipelineRuns],
+  ['measure fixes', 5 * MINUTE, 10 * MINUTE, measureFixes],
+  ['sweep maintenance', DAY, HOUR, sweepMaintenance],
+  ['narrow unused grants', HOUR, HOUR, narrowUnusedGrants],
+  ['revoke public connect', HOUR, 10 * MINUTE, (deps) => deps.revokePublicConnect()],
+  ['refresh client documents', HOUR, HOUR, (deps, stopping) => deps.refreshDocuments(stopping, deps.clock)],
+])
 
 /** Each in a loop of its own: these are to be in time, however long sweeping or measuring the disk takes. */
-export const watchTable = (deps: Timeless<TenantDeps & SealDeps>): readonly Job[] => [
-  {
-    // One seal of an organization is for all that it did in a minute: a signature costs as much as hashing fifty rows.
-    name: 'seal the trail',
-    everySeconds: MINUTE,
-    leaseSeconds: MINUTE,
-    run: async (stopping, clock) => void (await sealTrail({ ...deps, clock }, stopping)),
-  },
-  {
-    name: 'enforce tenant limits',
-    everySeconds: 10,
-    leaseSeconds: MINUTE,
-    run: (_, clock) => enforceTenantLimits({ ...deps, clock }),
-  },
-  {
-    name: 'reschedule checks',
-    everySeconds: MINUTE,
-    leaseSeconds: MINUTE,
-    run: () => rescheduleChecks(deps),
-  },
-  {
-    name: 'release stranded messages',
-    everySeconds: MINUTE,
-    leaseSeconds: MINUTE,
-    run: (_, clock) => releaseStrandedMessages({ ...deps, clock }),
-  },
-  {
-    name: 'fold delivery counts',
-    everySeconds: MINUTE,
-    leaseSeconds: 5 * MINUTE,
-    run: () => foldDeliveryCounts(deps),
-  },
-  {
-    name: 'expire token reservations',
-    everySeconds: MINUTE,
-    leaseSeconds: 5 * MINUTE,
-    run: () => expireReservations(deps),
-  },
-  {
-    name: 'check disk quotas',
-    everySeconds: MINUTE,
-    leaseSeconds: 10 * MINUTE,
-    run: (_, clock) => checkDiskQuotas({ ...deps, clock }),
-  },
-]
+export const watchTable = tableOf<TenantDeps & SealDeps>([
+  // One seal of an organization is for all that it did in a minute: a signature costs as much as hashing fifty rows.
+  ['seal the trail', MINUTE, MINUTE, sealTrail],
+  ['enforce tenant limits', 10, MINUTE, enforceTenantLimits],
+  ['reschedule checks', MINUTE, MINUTE, rescheduleChecks],
+  ['release stranded messages', MINUTE, MINUTE, releaseStrandedMessages],
+  ['fold delivery counts', MINUTE, 5 * MINUTE, foldDeliveryCounts],
+  ['expire token reservations', MINUTE, 5 * MINUTE, expireReservations],
+  ['check disk quotas', MINUTE, 10 * MINUTE, checkDiskQuotas],
+])
 
 const SWEEPS = [
   sweepSignIns,
