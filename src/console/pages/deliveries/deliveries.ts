@@ -42,7 +42,7 @@ const DAY_MS = 24 * 60 * 60 * 1000
 
 const TITLE = 'Deliveries'
 const LEAD =
-  'Every event and its deliveries: what was sent, what failed and why. Nothing is sent twice unless someone replays it.'
+  'Every event and its deliveries: what was sent, what failed and why. Nothing is sent twice unless someone replays it, or a webhook asks for it.'
 
 async function showDeliveries(c: PageContext) {
   organizationOf(c)
