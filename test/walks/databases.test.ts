@@ -3,8 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { and, eq } from '../../db/drizzle.ts'
+import { and, eq, sql } from '../../db/drizzle.ts'
 import { dataSources } from '../../db/schema.ts'
+import { listAudit } from '../../src/contracts/audit.ts'
 import {
   updateDataSource,
   listDataSources,
@@ -129,7 +130,7 @@ describe('making one', () => {
     const preparing = (seconds: number) =>
       system.db
         .update(dataSources)
-        .set({ preparingUntil: new Date(system.clock.now().getTime() + seconds * 1000) })
+        .set({ preparingUntil: sql`clock_timestamp() + make_interval(secs => ${seconds})` })
         .where(mine)
     await preparing(60)
     expect((await developer.call(showDataSource, { source_id: 'db_crm' })).ready).toBe(false)
@@ -142,36 +143,72 @@ describe('making one', () => {
     expect((await developer.call(createDatabase, { name: 'crm' })).ready).toBe(true)
   })
 
+  const removed: string[] = []
+  const begin = (of: Org, name: string, create: () => Promise<void>) =>
+    createManagedDatabase(
+      {
+        db: system.db,
+        clock: () => system.clock.now(),
+        dataKeys: dataKeys(randomBytes(32).toString('hex')),
+        managed: { kind: kind(), create, remove: async (gone: string) => void removed.push(gone) },
+      } as unknown as DatabaseDeps,
+      { kind: 'user', orgId: of.id, userId: developer.userId, userName: 'Dev' } as MemberPrincipal,
+      { name, title: name, description: '', documents: null },
+    )
+  const isNamed = (of: Org, name: string) => and(eq(dataSources.orgId, of.id), eq(dataSources.name, name))
+  /** Whoever makes it was not heard from. */
+  const endLease = (of: Org, name: string) =>
+    system.db
+      .update(dataSources)
+      .set({ preparingUntil: new Date(0) })
+      .where(isNamed(of, name))
+
   test('one that was begun by two is removed by neither that fails late', async () => {
-    const removed: string[] = []
-    const asked = { name: 'late', title: 'Late', description: '', documents: null }
-    const begin = (create: () => Promise<void>) =>
-      createManagedDatabase(
-        {
-          db: system.db,
-          clock: () => system.clock.now(),
-          dataKeys: dataKeys(randomBytes(32).toString('hex')),
-          managed: { kind: kind(), create, remove: async (name: string) => void removed.push(name) },
-        } as unknown as DatabaseDeps,
-        { kind: 'user', orgId: org.id, userId: developer.userId, userName: 'Dev' } as MemberPrincipal,
-        asked,
-      )
-    const isLate = and(eq(dataSources.orgId, org.id), eq(dataSources.name, 'late'))
-    const past = { preparingUntil: new Date(system.clock.now().getTime() - 1) }
     const fails = async () => Promise.reject(new Error('the server went away'))
-    const first = begin(async () => {
-      await system.db.update(dataSources).set(past).where(isLate)
-      await begin(async () => {})
+    const first = begin(org, 'late', async () => {
+      await endLease(org, 'late')
+      await begin(org, 'late', async () => {})
       await fails()
     })
     await expect(first).rejects.toThrow('went away')
     expect(removed).toEqual([])
     expect((await developer.call(showDataSource, { source_id: 'db_late' })).ready).toBe(true)
     // Its own attempt it does undo.
-    await system.db.update(dataSources).set(past).where(isLate)
-    await expect(begin(fails)).rejects.toThrow('went away')
+    await endLease(org, 'late')
+    await expect(begin(org, 'late', fails)).rejects.toThrow('went away')
     expect(removed).toEqual([expect.stringMatching(/_late$/)])
-    expect(await system.db.select().from(dataSources).where(isLate)).toEqual([])
+    expect(await system.db.select().from(dataSources).where(isNamed(org, 'late'))).toEqual([])
+  })
+
+  test('whoever was overtaken writes nothing, and the one that goes on is the one that made it', async () => {
+    const created = async (of: Org) => {
+      const { audit } = await of.owner.call(listAudit, { org_id: of.id, action: 'database.created' })
+      return audit.filter(({ subject }) => subject === 'db_slow').length
+    }
+    const ready = async (of: Org) =>
+      (await system.db.select().from(dataSources).where(isNamed(of, 'slow')))[0]?.preparingUntil === null
+    const [overtaken, made] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let second: Promise<unknown> | undefined
+    const first = begin(org, 'slow', async () => {
+      await endLease(org, 'slow')
+      second = begin(org, 'slow', () => {
+        overtaken.resolve()
+        return made.promise
+      })
+      await overtaken.promise
+    })
+    await expect(first).rejects.toMatchObject({ code: 'CONFLICT' })
+    expect([await ready(org), await created(org)]).toEqual([false, 0])
+    await begin(other, 'slow', async () => {})
+    made.resolve()
+    await second
+    expect([await ready(org), await created(org)]).toEqual([true, 1])
+    expect([await ready(other), await created(other)]).toEqual([true, 1])
+    // And one that was removed meanwhile stays so.
+    const late = begin(org, 'slower', async () => {
+      await system.db.delete(dataSources).where(isNamed(org, 'slower'))
+    })
+    await expect(late).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 })
 

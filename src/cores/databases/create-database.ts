@@ -3,8 +3,8 @@
  * whoever asks for the same name again continues from there. Nothing on the server is without a row.
  */
 import { scramVerifier } from '../../../db/wire/scram.ts'
-import { isUniqueViolation } from '../../../db/connect.ts'
-import { and, count, eq, isNotNull, lt, sql } from '../../../db/drizzle.ts'
+import { isUniqueViolation, type Transaction } from '../../../db/connect.ts'
+import { and, count, eq, isNotNull, sql } from '../../../db/drizzle.ts'
 import { dataSources } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { makeId } from '../../contracts/ids.ts'
@@ -15,6 +15,7 @@ import { recordAudit } from '../record-audit.ts'
 import { requireMember, type MemberPrincipal } from '../principal.ts'
 import type { Storage } from '../dependencies.ts'
 import { withTransaction } from '../transaction.ts'
+import { leased } from '../work/index.ts'
 import { requireDiskQuota } from './disk-quota.ts'
 import type { ManagedDatabases } from './managed-databases.ts'
 import {
@@ -28,8 +29,15 @@ import {
 
 export type DatabaseDeps = Storage & Omit<SourceDeps, 'managed'> & { readonly managed: ManagedDatabases }
 
-/** Longer than creating one takes anywhere; after it whoever began is taken for dead. */
-const PREPARING_MS = 2 * 60_000
+/**
+ * Longer than creating one takes anywhere; after it whoever began is taken for dead. Each has another end, as another takes it
+ * only after that of the one before.
+ */
+const preparing = leased(dataSources, {
+  heldBy: ['orgId', 'id', 'preparingUntil'],
+  until: 'preparingUntil',
+  seconds: 2 * 60,
+})
 
 export const createDatabase =
   (deps: DatabaseDeps): Handler<'createDatabase'> =>
@@ -97,7 +105,7 @@ async function insertRow(
         physicalName: physicalNameOf(orgId, id, name),
         verifier: scramVerifier(password),
         sealed: dataKeys.seal(sealContext({ orgId, id }), password),
-        preparingUntil: new Date(now.getTime() + PREPARING_MS),
+        ...preparing.taken(),
         createdAt: now,
         createdBy: userId,
       })
@@ -117,35 +125,26 @@ export async function requireDatabaseLimit(tx: Storage['db'], orgId: string): Pr
 }
 
 /** One that somebody began to create and did not finish. */
-async function resumeCreation(
-  { db, clock, managed }: DatabaseDeps,
+export const resumeCreation = (
+  { db, managed }: Pick<DatabaseDeps, 'db' | 'managed'>,
   { orgId }: MemberPrincipal,
-  { name, documents }: NewDatabase,
-): Promise<SourceRow | undefined> {
-  const now = clock()
-  const [row] = await db
-    .update(dataSources)
-    .set({ preparingUntil: new Date(now.getTime() + PREPARING_MS), documents })
-    .where(
-      and(
-        eq(dataSources.orgId, orgId),
-        eq(dataSources.name, name),
-        eq(dataSources.kind, managed.kind),
-        isNotNull(dataSources.preparingUntil),
-        lt(dataSources.preparingUntil, now),
-      ),
-    )
-    .returning()
-  return row
-}
+  { name, documents }: Pick<NewDatabase, 'name' | 'documents'>,
+): Promise<SourceRow | undefined> =>
+  preparing.take(
+    db,
+    and(
+      eq(dataSources.orgId, orgId),
+      eq(dataSources.name, name),
+      eq(dataSources.kind, managed.kind),
+      isNotNull(dataSources.preparingUntil),
+    ),
+    { documents },
+  )
 
-const isRow = ({ orgId, id }: SourceRow) => and(eq(dataSources.orgId, orgId), eq(dataSources.id, id))
-
-const markReady = (deps: DatabaseDeps, member: MemberPrincipal, row: SourceRow): Promise<SourceRow> =>
+export const markReady = (deps: Storage, member: MemberPrincipal, row: SourceRow): Promise<SourceRow> =>
   withTransaction(deps.db, async (tx) => {
-    const [ready] = await tx.update(dataSources).set({ preparingUntil: null }).where(isRow(row)).returning()
-    // Removed by somebody else in the meantime.
-    if (!ready) throw new ServiceError('NOT_FOUND')
+    const ready = await preparing.release(tx, preparing.isHeld(row))
+    if (!ready) throw await overtaken(tx, row)
     await recordAudit(tx, deps.clock, member, {
       orgId: row.orgId,
       action: 'database.created',
@@ -154,23 +153,24 @@ const markReady = (deps: DatabaseDeps, member: MemberPrincipal, row: SourceRow):
     return ready
   })
 
+/** Whoever goes on with it writes that it is created. Or somebody has removed it. */
+async function overtaken(tx: Transaction, { orgId, id, name }: SourceRow): Promise<ServiceError> {
+  const isRow = and(eq(dataSources.orgId, orgId), eq(dataSources.id, id))
+  const [row] = await tx.select({ id: dataSources.id }).from(dataSources).where(isRow)
+  return row ? nameTaken(name) : new ServiceError('NOT_FOUND')
+}
+
 /**
  * Removes what was created so far; if that fails too, the row stays and can be resumed or removed. Whoever comes late, because
  * another call went on with it or is done, removes nothing.
  */
-async function undoCreation({ db, clock, managed }: DatabaseDeps, row: SourceRow): Promise<void> {
-  const preparingUntil = new Date(clock().getTime() + PREPARING_MS)
-  const isOwn = and(isRow(row), eq(dataSources.preparingUntil, row.preparingUntil!))
-  const own = await db
-    .update(dataSources)
-    .set({ preparingUntil })
-    .where(isOwn)
-    .returning({ id: dataSources.id })
-  if (own.length === 0) return
+async function undoCreation({ db, managed }: DatabaseDeps, row: SourceRow): Promise<void> {
+  const own = await preparing.renew(db, preparing.isHeld(row))
+  if (!own) return
   try {
     await managed.remove(row.physicalName!)
   } catch {
     return
   }
-  await db.delete(dataSources).where(and(isRow(row), eq(dataSources.preparingUntil, preparingUntil)))
+  await db.delete(dataSources).where(preparing.isHeld(own))
 }

@@ -40,8 +40,9 @@ export function leased<T extends PgTable, N extends Name<T>, U extends Name<T>, 
   const end = columns[until]!
   const endOf = (alias?: string) => (alias ? sql.raw(`${alias}.${end.name}`) : end)
 
+  /** As drivers read it, so that the end itself may be what a holder knows. */
   const fromNow = (forSeconds = seconds): SQL =>
-    sql`clock_timestamp() + make_interval(secs => ${String(forSeconds)}::double precision)`
+    sql`date_trunc('milliseconds', clock_timestamp() + make_interval(secs => ${String(forSeconds)}::double precision))`
   const isLive = (alias?: string) => sql<boolean | null>`${endOf(alias)} > clock_timestamp()`
   /** The same clock, read once for a statement, so that an index finds them. */
   const isOver = (alias?: string) => sql<boolean | null>`${endOf(alias)} < statement_timestamp()`
