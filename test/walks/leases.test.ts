@@ -16,6 +16,7 @@ import {
   reportDeploymentOutput,
 } from '../../src/cores/deployments/index.ts'
 import type { Clock } from '../../src/cores/dependencies.ts'
+import { markReady, resumeCreation } from '../../src/cores/databases/create-database.ts'
 import { localDirectory } from '../../src/cores/directory/index.ts'
 import { claimLoad, releaseLoad, renewLease, saveStep } from '../../src/cores/loads/claim-load.ts'
 import {
@@ -30,11 +31,15 @@ import { claimMessages, releaseClaims } from '../../src/cores/notifications/deli
 import { expireLeases } from '../../src/cores/notifications/index.ts'
 import { claimPipelineRun, endOverdueRuns, keepPipelineRun } from '../../src/cores/pipelines/index.ts'
 import { claimPullRequest, settlePullRequest } from '../../src/cores/remotes/index.ts'
+import { TRAIL_BEGIN } from '../../src/cores/trail/stream-trail.ts'
+import { claimStream, sendPage } from '../../src/cores/trail/send-trail.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
 import { newTimeline, updateTimeline, wentBack } from '../../src/cores/endings/timeline.ts'
 import { handleInTurns } from '../../src/cores/work/index.ts'
 import { dataKeys } from '../../src/trust/data-key.ts'
 import { runIfDue } from '../../src/worker/loop.ts'
+import type { MemberPrincipal } from '../../src/cores/principal.ts'
+import type { ManagedDatabases } from '../../src/cores/databases/managed-databases.ts'
 import { newDatabase, type TestDatabase } from '../support/database.ts'
 
 type Held = {
@@ -55,6 +60,8 @@ type Leased = {
   readonly endsByItself?: true
   readonly isRenewed?: true
   readonly isGivenBack?: true
+  /** What holders know of the end of theirs: it is a part of what they are known by. */
+  readonly ends?: () => Iterable<Date>
   readonly make: (orgId: string, n: number) => Promise<unknown>
   /** One, if there is one for a worker to take. */
   readonly claim: (clock?: Clock) => Promise<Held | undefined>
@@ -83,15 +90,6 @@ beforeAll(async () => {
       id: `app-${orgId}`,
       alias: 'shop',
       name: 'Shop',
-      createdAt: longAgo(),
-    })
-    await insert(tables.dataSources, {
-      orgId,
-      id: 'source',
-      name: 'shop',
-      title: 'Shop',
-      kind: 'managed',
-      sealed: '',
       createdAt: longAgo(),
     })
   }
@@ -363,6 +361,16 @@ const check: Leased = {
   },
 }
 
+const dataSource = (orgId: string, id: string) => ({
+  orgId,
+  id,
+  name: id,
+  title: 'Shop',
+  kind: 'embedded' as const,
+  sealed: '',
+  createdAt: longAgo(),
+})
+
 const load: Leased = {
   table: tables.loads,
   until: 'lease_until',
@@ -370,8 +378,10 @@ const load: Leased = {
   becomes: 'free',
   isRenewed: true,
   isGivenBack: true,
-  make: (orgId, n) =>
-    insert(
+  async make(orgId, n) {
+    const source = { ...dataSource(orgId, 'source'), name: 'shop' }
+    await database.db.insert(tables.dataSources).values(source).onConflictDoNothing()
+    await insert(
       tables.loads,
       ...many(n, (id) => ({
         orgId,
@@ -388,7 +398,8 @@ const load: Leased = {
         createdAt: longAgo(),
         updatedAt: longAgo(),
       })),
-    ),
+    )
+  },
   async claim(clock) {
     const claimed = await claimLoad(storage(clock))
     return (
@@ -609,6 +620,83 @@ const pullRequest: Leased = {
   },
 }
 
+const trailStream: Leased = {
+  table: tables.trailStreams,
+  until: 'lease_until',
+  seconds: 120,
+  becomes: 'free',
+  make: (orgId, n) =>
+    insert(
+      tables.trailStreams,
+      ...many(n, (id) => ({
+        orgId,
+        id,
+        kind: 'webhook',
+        host: 'collector.test',
+        sealed: '',
+        createdAt: longAgo(),
+        createdBy: 'usr',
+        afterEpoch: TRAIL_BEGIN.epoch,
+        afterRow: TRAIL_BEGIN.row,
+        nextAt: daysFromNow(orgId === CROWDED ? -3 : -2),
+        failures: 0,
+      })),
+    ),
+  async claim(clock) {
+    const claimed = await claimStream(storage(clock))
+    if (!claimed) return undefined
+    const next = async () => {
+      const [row] = await database.db
+        .select({ at: tables.trailStreams.nextAt })
+        .from(tables.trailStreams)
+        .where(eq(tables.trailStreams.id, claimed.id))
+      return row!.at.getTime()
+    }
+    return {
+      async write() {
+        const before = await next()
+        // Of a trail without rows there is nothing to send.
+        await sendPage({ ...storage(), dataKeys: KEYS, channels: undefined as never }, claimed)
+        return (await next()) > before
+      },
+    }
+  },
+  // Whoever claims next takes it.
+  expire: async () => {},
+  fairly: {
+    turns: 2,
+    crowd: (orgId, n) => trailStream.make(orgId, n),
+    turn: async () => [(await claimStream(storage()))!.orgId],
+  },
+}
+
+/** Known by the end of their lease. */
+const created = new Set<Date>()
+
+/** One that somebody began to create and did not finish. */
+const managedDatabase: Leased = {
+  table: tables.dataSources,
+  until: 'preparing_until',
+  seconds: 120,
+  becomes: 'free',
+  ends: () => created,
+  make: (orgId, n) =>
+    insert(
+      tables.dataSources,
+      ...many(n, (id) => ({ ...dataSource(orgId, id), name: 'shop', preparingUntil: longAgo() })),
+    ),
+  async claim(clock) {
+    const creator = { kind: 'user', orgId: ORG, userId: 'usr', userName: 'Somebody' } as MemberPrincipal
+    const deps = { ...storage(clock), managed: { kind: 'embedded' } as ManagedDatabases }
+    const claimed = await resumeCreation(deps, creator, { name: 'shop', documents: null })
+    if (!claimed) return undefined
+    created.add(claimed.preparingUntil!)
+    return { write: () => succeeds(markReady(storage(clock), creator, claimed)) }
+  },
+  // Whoever asks for it again goes on with it.
+  expire: async () => {},
+}
+
 const LEASED = {
   'a deployment': deployment,
   'a pipeline run': pipelineRun,
@@ -619,15 +707,19 @@ const LEASED = {
   'a message': message,
   'an attempt': attempt,
   'a recurring job': job,
+  'a stream of the trail': trailStream,
+  'a managed database': managedDatabase,
 } satisfies Record<string, Leased>
 
 describe.each(Object.entries<Leased>(LEASED))('%s', (_, leased) => {
   /** For the lease alone: no clock moves. */
-  const age = (seconds: number) =>
-    database.db.execute(
+  const age = async (seconds: number) => {
+    await database.db.execute(
       sql.raw(`update ${getTableName(leased.table)}
         set ${leased.until} = ${leased.until} - interval '${seconds} seconds'`),
     )
+    for (const end of leased.ends?.() ?? []) end.setTime(end.getTime() - seconds * 1000)
+  }
   const made = async (clock?: Clock): Promise<Held> => {
     await leased.make(ORG, 1)
     return (await leased.claim(clock))!

@@ -44,7 +44,8 @@ export async function sendTrail(deps: SendTrailDeps): Promise<boolean> {
   return true
 }
 
-async function sendPage(deps: SendTrailDeps, stream: TrailStreamRow): Promise<void> {
+/** The next page of whoever holds it. */
+export async function sendPage(deps: SendTrailDeps, stream: TrailStreamRow): Promise<void> {
   const { db, clock } = deps
   const after = { epoch: stream.afterEpoch, row: stream.afterRow }
   const isHeld = lease.isHeld(stream)
@@ -97,7 +98,7 @@ function failed(
   }
 }
 
-async function claimStream({ db, clock }: SendTrailDeps): Promise<TrailStreamRow | undefined> {
+export async function claimStream({ db, clock }: Storage): Promise<TrailStreamRow | undefined> {
   // One of an organization at a time: receivers of one that are slow do not keep those of others waiting.
   const isAlone = sql`not exists (select from trail_streams other where other.org_id = trail_streams.org_id
     and other.id <> trail_streams.id and ${lease.isLive('other')})`
