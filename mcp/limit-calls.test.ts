@@ -46,6 +46,39 @@ describe.each<Era>(['of 2025', 'of 2026'])('a client %s', (era) => {
   })
 })
 
+test('more calls of a person than may wait are refused, with an activity row, and those of others are not', async () => {
+  const system = fakeServices()
+  const token = await agentToken(system, 'platform')
+  const hold = Promise.withResolvers<void>()
+  const answer = system.does[showQuota.name]!
+  system.does[showQuota.name] = async (input) => {
+    await hold.promise
+    return answer(input)
+  }
+  const call = async (bearer: string) => callWhoAmI(system, '/platform', 'of 2026', { token: bearer })
+  const { running, waiting } = FAIR_QUEUES.mcpCalls
+  const open = Array.from({ length: running.person }, () => call(token))
+  // Of the same person, by other agents.
+  const grants = Array.from({ length: waiting.person / 16 }, (_, at) => `grt_other_${at}`)
+  const tokens = await Promise.all(grants.map((grantId) => agentToken(system, 'platform', { grantId })))
+  const others = tokens.flatMap((other) => Array.from({ length: 16 }, () => call(other)))
+  await sleep(0)
+  const refused = await call(token)
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1'])
+  expect(await refused.json()).toMatchObject({
+    error: { code: 'RATE_LIMITED', message: 'Too many calls; try again later' },
+  })
+  expect(system.reported).toEqual([
+    expect.objectContaining({ name: 'whoami', outcome: 'refused', error: 'RATE_LIMITED' }),
+  ])
+  // Nobody has said yet whose this one is.
+  const another = call(system.apiToken)
+  hold.resolve()
+  for (const { status } of await Promise.all([...open, another])) expect(status).toBe(200)
+  await Promise.all(others)
+  expect((await call(token)).status).toBe(200)
+})
+
 test.each(['grant', 'API token'])(
   'a %s over its calls per minute is refused, with an activity row',
   async (kind) => {

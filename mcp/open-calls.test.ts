@@ -3,6 +3,10 @@ import { expect, test, vi } from 'vitest'
 import { FAIR_QUEUES } from '../src/contracts/fair-queues.ts'
 import { createOpenCalls, OPEN_PER_CREDENTIAL, type CallTurn } from './open-calls.ts'
 
+/** Of a person whose credentials are `a0`, `a1` and so on. */
+const credentialsOf = (person: string, count: number) =>
+  Array.from({ length: count }, (_, at) => `${person}${at}`)
+
 const never = new AbortController().signal
 
 type Limits = { all?: number; person?: number; waitMs?: number; slowMs?: number; openMs?: number }
@@ -62,6 +66,46 @@ test('somebody who waits for their own calls leaves the other places free, and t
   expect(started).toEqual(['credential 0', 'credential 1', 'another', 'credential 2'])
 })
 
+test('as many calls of a person wait as of four credentials, and one more of another person', async () => {
+  const { waiting, running } = FAIR_QUEUES.mcpCalls
+  expect(waiting.person).toBe(4 * OPEN_PER_CREDENTIAL)
+  const { call, started, endOne } = callsOf({ all: 2 })
+  const all = credentialsOf('a', waiting.person + running.person).map((name) => call(name, never, 'a'))
+  await sleep(0)
+  expect(started).toEqual(['a0', 'a1'])
+  expect(await call('a99', never, 'a')).toBe('refused')
+  const other = call('b', never, 'b')
+  await endOne()
+  expect(await other).toBe('started')
+  await endOne()
+  expect(started).toEqual(['a0', 'a1', 'b', 'a2'])
+  const again = call('a99', never, 'a')
+  for (let ended = 0; ended < all.length + 1; ended++) await endOne()
+  expect(await Promise.all([...all, again])).toEqual([...all, again].map(() => 'started'))
+})
+
+test('where all together may wait no more, whoever has most gives way to another person', async () => {
+  const rules = { ...FAIR_QUEUES.mcpCalls, running: { all: 1 }, waiting: { all: 3 } }
+  const openCalls = createOpenCalls({ rules })
+  const outcomes: string[] = []
+  const ask = (person: string) => {
+    const calls = openCalls({ credential: person, person }, 1)!
+    calls.turn(never).then(
+      () => outcomes.push(`${person} runs`),
+      () => outcomes.push(`${person} is refused`),
+    )
+    return calls
+  }
+  const first = ask('a')
+  const rest = [ask('a'), ask('a'), ask('a'), ask('b'), ask('c')]
+  await sleep(0)
+  expect(outcomes).toEqual(['a runs', 'a is refused', 'a is refused'])
+  first.close()
+  await sleep(0)
+  expect(outcomes.at(-1)).toBe('b runs')
+  for (const calls of rest) calls.close()
+})
+
 test('a slow call that waits for something else lets the next one start, and gives its place away once', async () => {
   const { call, turns, endOne } = callsOf({ all: 1, slowMs: 10 })
   await call('slow')
@@ -73,7 +117,7 @@ test('a slow call that waits for something else lets the next one start, and giv
   await endOne()
   expect(third).not.toHaveBeenCalled()
   await endOne()
-  await vi.waitFor(() => expect(third).toHaveBeenCalledWith('started'))
+  await expect.poll(() => third.mock.calls).toEqual([['started']])
 })
 
 test('a call that waits too long is refused, and one whose client has gone is forgotten', async () => {
@@ -94,7 +138,7 @@ test('a call whose end nobody reports does not count for ever', async () => {
   openCalls({ credential: 'a', person: 'a' }, OPEN_PER_CREDENTIAL - 1)
   await call('a')
   expect(await call('a')).toBe('refused')
-  await vi.waitFor(async () => expect(await call('a')).toBe('started'))
+  await expect.poll(() => call('a')).toBe('started')
 })
 
 test('the calls of a batch are all open, and each has a turn of its own', async () => {

@@ -65,11 +65,13 @@ export const FAIR_QUEUES = {
   },
   /**
    * Calls of assistants, once it is known whose they are. Of one person fewer run than a credential may have open, so that
-   * neither an agent that calls in parallel nor many of them delay another person's.
+   * neither an agent that calls in parallel nor many of them delay another person's; and as many wait as four credentials may
+   * have open.
    */
   mcpCalls: {
     keys: ['person'],
     running: { all: 32, person: 2 },
+    waiting: { all: REQUESTS_WAITING, person: 64 },
     waitMs: 15_000,
     refusal: { full: 'Too many calls; try again later', retryAfterSeconds: 1 },
   },

@@ -249,15 +249,21 @@ type Claims = {
   typ?: string
   scope?: string
   livesSeconds?: number
+  grantId?: string
 }
 
 /** An access token as the auth service would issue it, or one that is wrong in one way. */
 export function agentToken(system: FakeServices, resource: Resource, claims: Claims = {}): Promise<string> {
   const key = new Uint8Array(Buffer.from(claims.secret ?? JWT_SECRET, 'hex'))
-  const { typ = ACCESS_TOKEN_TYPE, issuer = ISSUER, audience = `${MCP}/${resource}` } = claims
+  const {
+    typ = ACCESS_TOKEN_TYPE,
+    issuer = ISSUER,
+    audience = `${MCP}/${resource}`,
+    grantId = 'grt_1',
+  } = claims
   const scope = claims.scope ?? [...DEFAULT_SCOPES[resource], 'offline_access'].join(' ')
   return hs256(key, { typ, issuer, audience }).sign(
-    { sub: USER.id, org_id: ORGANIZATION.id, client_id: CLIENT, grant_id: 'grt_1', scope },
+    { sub: USER.id, org_id: ORGANIZATION.id, client_id: CLIENT, grant_id: grantId, scope },
     system.clock,
     new Date(system.clock.getTime() + (claims.livesSeconds ?? 3600) * 1000),
   )
