@@ -1,6 +1,7 @@
 import postgres from 'postgres'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { endCall, runCall } from './current-call.ts'
+import { QueryError } from './drizzle.ts'
 import { createGate, isLoss, mayChange, type DriverQuery } from './database-away.ts'
 import { limitPlaces } from './places.ts'
 import { watchSilence } from './watch-silence.ts'
@@ -21,7 +22,10 @@ test.each([
   ['57014', false],
   ['23505', false],
 ])('the state %s says that the database is away: %s', (code, is) => {
-  expect(isLoss(Object.assign(Object.create(postgres.PostgresError.prototype) as Error, { code }))).toBe(is)
+  const error = Object.assign(Object.create(postgres.PostgresError.prototype) as Error, { code })
+  expect(isLoss(error)).toBe(is)
+  // As the query builder passes it on.
+  expect(isLoss(new QueryError('select 1', [], error))).toBe(is)
 })
 
 describe('places', () => {

@@ -2,8 +2,8 @@
  * What a process does while its database is away: stopped, out of reach, or a standby. Few calls wait for a moment, all others
  * are told at once, and nothing of theirs is sent, so that who is told so knows that it was not done.
  */
-import { DrizzleQueryError } from 'drizzle-orm'
 import postgres from 'postgres'
+import { QueryError } from './drizzle.ts'
 
 /** The database is away: what failed with it was not done. */
 export class DatabaseAway extends Error {
@@ -42,7 +42,7 @@ export function isReadOnly(error: unknown): boolean {
   return own instanceof postgres.PostgresError && own.code === READ_ONLY
 }
 
-const driverError = (error: unknown): unknown => (error instanceof DrizzleQueryError ? error.cause : error)
+const driverError = (error: unknown): unknown => (error instanceof QueryError ? error.cause : error)
 
 /** Connection exceptions, operator intervention, and a server that takes no writes. */
 const isAwayState = (state: string): boolean =>

@@ -1,5 +1,4 @@
-import { eq, sql } from 'drizzle-orm'
-import { drizzle } from 'drizzle-orm/postgres-js'
+import { drizzle, eq, sql } from './drizzle.ts'
 import type postgres from 'postgres'
 import { expect, test } from 'vitest'
 import { directQuery } from './direct-query.ts'

@@ -1,6 +1,6 @@
 import net, { type AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { sql as text } from 'drizzle-orm'
+import { sql as text } from './drizzle.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { startPostgres, type TestPostgres } from '../test/support/postgres.ts'
 import { locally } from './commit-locally.ts'

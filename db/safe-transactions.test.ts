@@ -1,6 +1,6 @@
 import net from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { sql as text } from 'drizzle-orm'
+import { sql as text } from './drizzle.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startPostgres, type TestPostgres } from '../test/support/postgres.ts'
 import { connect, type Connection, type SqlQueries } from './connect.ts'

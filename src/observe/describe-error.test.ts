@@ -1,4 +1,4 @@
-import { DrizzleQueryError } from 'drizzle-orm'
+import { QueryError } from '../../db/drizzle.ts'
 import postgres from 'postgres'
 import { expect, test } from 'vitest'
 import { describeError } from './describe-error.ts'
@@ -22,7 +22,7 @@ const postgresError = (code: string, message: string): Error =>
 
 test('a failed query is told by its text, never by its parameters', () => {
   const cause = postgresError('23505', `duplicate key value ${SECRET}`)
-  const told = describeError(new DrizzleQueryError('insert into users values ($1)', [SECRET], cause))
+  const told = describeError(new QueryError('insert into users values ($1)', [SECRET], cause))
   expect(JSON.stringify(told)).not.toContain(SECRET)
   expect(told).toMatchObject({
     message: 'Failed query: insert into users values ($1)',

@@ -1,7 +1,7 @@
 /** The program itself behind a PgBouncer in transaction mode: its commands, two processes of it, and what they leave of the server's sessions. */
 import { join } from 'node:path'
 import { readFile } from 'node:fs/promises'
-import { sql as text } from 'drizzle-orm'
+import { sql as text } from '../../db/drizzle.ts'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { connect } from '../../db/connect.ts'
 import { createApp, listApps } from '../../src/contracts/apps.ts'

@@ -1,5 +1,5 @@
 /** An organization with an identity provider, its clients and links, and the exchange of an assertion. */
-import { and, eq } from 'drizzle-orm'
+import { and, eq } from '../../db/drizzle.ts'
 import {
   assertionRefusals,
   assertionUses,

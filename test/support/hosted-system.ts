@@ -2,7 +2,7 @@
  * The system of a walk, with the auth service at a vendor's: an installation with hosted auth, and the vendor it validates
  * tokens at, each with a database of its own. Walks do not notice: rows of people are written where people are known.
  */
-import { getTableName } from 'drizzle-orm'
+import { getTableName } from '../../db/drizzle.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import { OPERATIONS } from '../../src/contracts/operations.ts'
 import { createOrganization, createOrganizationAsOperator } from '../../src/contracts/organizations.ts'

@@ -1,7 +1,7 @@
 /** People, organizations and tokens for a test: every test makes its own and cleans up nothing. */
 import { randomBytes } from 'node:crypto'
 import type * as z from 'zod'
-import { and, eq } from 'drizzle-orm'
+import { and, eq } from '../../db/drizzle.ts'
 import type { Handle } from '../../db/connect.ts'
 import { appMembers, memberships, passwords, users } from '../../db/schema.ts'
 import { argon2Passwords } from '../../src/adapters/passwords/argon2.ts'

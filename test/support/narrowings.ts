@@ -1,5 +1,6 @@
 /** Everything of an organization that can become less: how to make it, take of it, and give it again, and what it gives. */
-import { and, eq, sql, type SQL } from 'drizzle-orm'
+import type { SQL } from 'drizzle-orm'
+import { and, eq, sql } from '../../db/drizzle.ts'
 import type { PgTable } from 'drizzle-orm/pg-core'
 import { expect } from 'vitest'
 import {

@@ -1,5 +1,5 @@
 /** Proposals for tests, made as the tool host makes them: a run that has read what it cites. */
-import { eq, sql } from 'drizzle-orm'
+import { eq, sql } from '../../db/drizzle.ts'
 import { maintenanceRuns } from '../../db/schema.ts'
 import { createSourceThread } from '../../src/adapters/source-thread/index.ts'
 import type { Call } from '../../src/client/http-client.ts'

@@ -3,7 +3,7 @@
  * roles, parts, settings and secrets. Operations and their inputs come from the table of operations.
  */
 import fc from 'fast-check'
-import { eq } from 'drizzle-orm'
+import { eq } from '../../db/drizzle.ts'
 import { machineAgents, platformAccessGrants } from '../../db/schema.ts'
 import { createAppToken, rotateAppToken } from '../../src/contracts/app-tokens.ts'
 import { createApp, renameApp, setAppMember } from '../../src/contracts/apps.ts'

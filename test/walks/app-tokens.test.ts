@@ -1,7 +1,7 @@
 /** Tokens of an app: for its own app and its own scope, until they are revoked, whoever made them. */
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
-import { and, eq } from 'drizzle-orm'
+import { and, eq } from '../../db/drizzle.ts'
 import { apps, appTokens } from '../../db/schema.ts'
 import { httpClient } from '../../src/client/http-client.ts'
 import type { Service } from '../../src/client/service.ts'

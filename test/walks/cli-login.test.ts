@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { eq } from 'drizzle-orm'
+import { eq } from '../../db/drizzle.ts'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { cliLogins, sessions } from '../../db/schema.ts'
 import { endAccessSince } from '../../src/contracts/access.ts'

@@ -1,5 +1,5 @@
 /** The consent page is open while its person is signed out everywhere, or removed: Allow grants nothing any more. */
-import { eq } from 'drizzle-orm'
+import { eq } from '../../db/drizzle.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test, vi } from 'vitest'
 import { connect, type Connection } from '../../db/connect.ts'
 import { platformAccessGrants, provisionedPeople, scimBearers } from '../../db/schema.ts'

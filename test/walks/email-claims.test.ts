@@ -1,5 +1,5 @@
 /** Two accounts, one address: whoever proves it has it, and nothing of the other's passes over. */
-import { eq } from 'drizzle-orm'
+import { eq } from '../../db/drizzle.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { passwords, users } from '../../db/schema.ts'
 import { listMembers } from '../../src/contracts/members.ts'

@@ -1,5 +1,5 @@
 /** Somebody else was in: what was made since then ends, of a person or of a whole organization, and is counted. */
-import { eq } from 'drizzle-orm'
+import { eq } from '../../db/drizzle.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import { invitations } from '../../db/schema.ts'
 import { endAccessSince } from '../../src/contracts/access.ts'

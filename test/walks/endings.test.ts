@@ -1,5 +1,5 @@
 /** Rights that end: with the membership, with the role, with the token they were made with; and none comes back. */
-import { and, eq, isNull, sql } from 'drizzle-orm'
+import { and, eq, isNull, sql } from '../../db/drizzle.ts'
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { connect, setConfirmation, type Connection, type Server } from '../../db/connect.ts'
 import { DatabaseAway } from '../../db/database-away.ts'

@@ -2,7 +2,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { eq } from 'drizzle-orm'
+import { eq } from '../../db/drizzle.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { users } from '../../db/schema.ts'
 import { firstRun } from '../../src/boot/first-run.ts'

@@ -1,5 +1,5 @@
 /** Forms that did not come from our pages, or that are none. Every test names its attack. */
-import { and, eq } from 'drizzle-orm'
+import { and, eq } from '../../db/drizzle.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { memberships } from '../../db/schema.ts'
 import { sendEmailVerification, showProfile } from '../../src/contracts/people.ts'

@@ -1,5 +1,5 @@
 /** A request that is sent twice with one Idempotency-Key happens once, and is answered twice. */
-import { sql } from 'drizzle-orm'
+import { sql } from '../../db/drizzle.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { idempotencyKeys } from '../../db/schema.ts'
 import { createApp } from '../../src/contracts/apps.ts'

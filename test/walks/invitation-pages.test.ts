@@ -1,5 +1,5 @@
 /** Invitation links: who opens one, with which account they join, and what a dead one says. */
-import { eq } from 'drizzle-orm'
+import { eq } from '../../db/drizzle.ts'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { invitations, users } from '../../db/schema.ts'
 import { INVITATION_SECONDS } from '../../src/contracts/limits.ts'

@@ -1,6 +1,6 @@
 /** Logs of an app: sent in three formats, stored without secrets, found again, followed, and gone after a week. */
 import { gzipSync } from 'node:zlib'
-import { sql } from 'drizzle-orm'
+import { sql } from '../../db/drizzle.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import { logUsage } from '../../db/schema.ts'
 import { createAppToken } from '../../src/contracts/app-tokens.ts'

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
-import { eq } from 'drizzle-orm'
+import { eq } from '../../db/drizzle.ts'
 import PostalMime, { type Email } from 'postal-mime'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'

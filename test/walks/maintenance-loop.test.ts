@@ -1,5 +1,5 @@
 /** Maintenance runs from the claim to their ending, with a scripted model: what tools show, what they refuse, what is kept. */
-import { eq } from 'drizzle-orm'
+import { eq } from '../../db/drizzle.ts'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { checkRuns, findings, proposals, runEvidence, runSteps, tokenReservations } from '../../db/schema.ts'
 import { AGENT_LIMITS, type ToolOutput } from '../../src/contracts/agent-tools.ts'

@@ -1,6 +1,6 @@
 /** The maintenance agent: who turns it on, when it runs, and how its runs end. */
 import { randomUUID } from 'node:crypto'
-import { and, eq, inArray, sql } from 'drizzle-orm'
+import { and, eq, inArray, sql } from '../../db/drizzle.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import {
   appLeases,

@@ -1,5 +1,5 @@
 /** Who may change whom: the role ladder, the last owner, leaving, and that every change acts on the very next call. */
-import { and, eq } from 'drizzle-orm'
+import { and, eq } from '../../db/drizzle.ts'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { memberships } from '../../db/schema.ts'
 import { AUDIT_ACTIONS, listAudit } from '../../src/contracts/audit.ts'

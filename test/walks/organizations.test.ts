@@ -1,5 +1,5 @@
 /** Organizations: who founds them, what they are called, whose domains they hold, and who comes in by them. */
-import { eq } from 'drizzle-orm'
+import { eq } from '../../db/drizzle.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type * as z from 'zod'
 import { formerMembers, organizationIdentityProviders, users } from '../../db/schema.ts'

@@ -1,6 +1,6 @@
 /** Proposals of the maintenance agent: what it may propose, who decides, and what becomes of it. */
 import { randomUUID } from 'node:crypto'
-import { and, count, eq, sql } from 'drizzle-orm'
+import { and, count, eq, sql } from '../../db/drizzle.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test, vi } from 'vitest'
 import {
   appMembers,

@@ -1,6 +1,6 @@
 /** The git remote of an app: approved proposals become pull requests at a host, and count as deployed once they are back. */
 import { createHmac } from 'node:crypto'
-import { and, eq, isNotNull, sql } from 'drizzle-orm'
+import { and, eq, isNotNull, sql } from '../../db/drizzle.ts'
 import type { AnyPgColumn } from 'drizzle-orm/pg-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import {

@@ -1,5 +1,5 @@
 /** How maintenance runs end when something happens at that moment, what they cost, and what is left of them. */
-import { eq, inArray, sql } from 'drizzle-orm'
+import { eq, inArray, sql } from '../../db/drizzle.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import {
   maintenanceRuns,

@@ -1,5 +1,5 @@
 /** What people try at the sign-in pages. Every test names its attack, and fails if the defense is taken away. */
-import { eq } from 'drizzle-orm'
+import { eq } from '../../db/drizzle.ts'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { signInAttempts, users } from '../../db/schema.ts'
 import { argon2Passwords } from '../../src/adapters/passwords/argon2.ts'

@@ -1,5 +1,5 @@
 /** The tokens of a day: reserved before a request, settled after it, never more than allowed. */
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq, sql } from '../../db/drizzle.ts'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { tokenPools, tokenReservations } from '../../db/schema.ts'
 import {

@@ -1,5 +1,5 @@
 /** API tokens: shown once, good for what they were made for, revoked at once, and invisible to other organizations. */
-import { eq, sql } from 'drizzle-orm'
+import { eq, sql } from '../../db/drizzle.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import { apiTokens } from '../../db/schema.ts'
 import { listAudit } from '../../src/contracts/audit.ts'

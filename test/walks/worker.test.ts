@@ -1,6 +1,6 @@
 /** The worker: recurring jobs run once at their time, on whichever process, and sweeping loses nothing that is alive. */
 import { randomUUID } from 'node:crypto'
-import { eq, getTableName, inArray, sql } from 'drizzle-orm'
+import { eq, getTableName, inArray, sql } from '../../db/drizzle.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
 import {

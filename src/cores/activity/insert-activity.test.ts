@@ -1,8 +1,7 @@
-import { drizzle } from 'drizzle-orm/postgres-js'
 import type postgres from 'postgres'
 import { expect, test } from 'vitest'
 import type { Handle } from '../../../db/connect.ts'
-import { getTableColumns } from '../../../db/drizzle.ts'
+import { drizzle, getTableColumns } from '../../../db/drizzle.ts'
 import { activity } from '../../../db/schema.ts'
 import { insertActivity } from './insert-activity.ts'
 
