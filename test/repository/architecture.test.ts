@@ -8,6 +8,7 @@ import {
   coresThatReachOut,
   forbiddenImports,
   importCircles,
+  loadersOfDrizzle,
   readersOfTheEnvironment,
   testsThatReadTheClock,
 } from './imports.ts'
@@ -27,6 +28,10 @@ describe('the tree', () => {
 
   test('only the files that are there for it read the environment', () => {
     expect(readersOfTheEnvironment(tree)).toEqual([])
+  })
+
+  test('drizzle is loaded in one place', () => {
+    expect(loadersOfDrizzle(tree)).toEqual([])
   })
 
   test('cores are given the time and the network', () => {
@@ -183,6 +188,14 @@ describe('planted imports', () => {
   ])('reading the environment is found: %s', (line) => {
     expect(readersOfTheEnvironment(treeOf([['src/http/x.ts', line]]))).toEqual(['src/http/x.ts'])
     expect(readersOfTheEnvironment(treeOf([['src/boot/config.ts', line]]))).toEqual([])
+  })
+
+  test('a file that loads drizzle itself is found, and not one that has its types', () => {
+    const load = (line: string) => loadersOfDrizzle(treeOf([['test/walks/x.test.ts', line]]))
+    expect(load("import { eq } from 'drizzle-orm'")).toEqual(['test/walks/x.test.ts'])
+    expect(load("import { drizzle } from 'drizzle-orm/postgres-js'")).toHaveLength(1)
+    expect(load("import type { SQL } from 'drizzle-orm'")).toEqual([])
+    expect(load("import { eq } from '../../db/drizzle.ts'")).toEqual([])
   })
 
   test.each(['Date.now()', 'new Date()', 'performance.now()', "fetch('http://x')"])(

@@ -54,6 +54,18 @@ export function importCircles(tree: Tree): string[] {
   return circles
 }
 
+/**
+ * Files that load drizzle themselves. As modules it is another one than db/drizzle.ts loads, with other classes: an error of
+ * the one is no instance of the other's.
+ */
+export const loadersOfDrizzle = (tree: Tree): string[] =>
+  [...tree]
+    .filter(([path]) => path !== 'db/drizzle.ts')
+    .filter(([, { imports }]) =>
+      imports.some(({ to, typeOnly }) => !typeOnly && /^drizzle-orm(\/|$)/.test(to)),
+    )
+    .map(([path]) => path)
+
 /** The server's settings and those of the client, which is another program. */
 const MAY_READ_THE_ENVIRONMENT = [
   'src/boot/config.ts',
