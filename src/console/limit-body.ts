@@ -6,16 +6,16 @@ import type { Next } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import { byteSize } from '../contracts/byte-size.ts'
 import { ServiceError } from '../contracts/errors.ts'
+import { FAIR_QUEUES } from '../contracts/fair-queues.ts'
 import { BODY_MAX_BYTES, LOAD_FORM_BYTES } from '../contracts/limits.ts'
 import { listOrganizations } from '../contracts/organizations.ts'
 import { whoAmI } from '../contracts/people.ts'
 import { atLeast, type Role } from '../contracts/roles.ts'
+import { createTurns } from '../cores/work/turns.ts'
 import type { PageContext } from './context.ts'
 import { readSessionToken } from './cookies.ts'
 import { clientFor } from './session.ts'
 import { rememberedOrganization } from './support-session.ts'
-
-const UPLOADS_AT_ONCE = { total: 4, perOrganization: 2, perPerson: 1 }
 
 export function limitBody(isUpload: (path: string) => boolean) {
   const limitForm = bodyLimit({
@@ -32,15 +32,13 @@ export function limitBody(isUpload: (path: string) => boolean) {
       })
     },
   })
-  const takePlace = uploadPlaces()
+  const uploads = createTurns(FAIR_QUEUES.consoleUploads)
+  const uploaders = createTurns(FAIR_QUEUES.consoleUploaders)
   return async function limitBodies(c: PageContext, next: Next): Promise<Response | void> {
     if (!isUpload(c.req.path) || c.req.method !== 'POST') return limitForm(c, next)
-    const leave = takePlace(await requireUploader(c))
-    try {
-      return await limitUpload(c, next)
-    } finally {
-      leave()
-    }
+    const { person, organization } = await requireUploader(c)
+    const upload = async () => limitUpload(c, next)
+    return uploaders.take([person], () => uploads.take([organization], upload))
   }
 }
 
@@ -63,19 +61,4 @@ async function requireUploader(c: PageContext): Promise<Uploader> {
     throw new ServiceError('FORBIDDEN', 'Only developers, admins and owners can load files')
   }
   return { person: user.id, organization: organization?.id ?? user.id }
-}
-
-/** Throws RATE_LIMITED, or returns how to leave. */
-function uploadPlaces() {
-  const taken = new Set<Uploader>()
-  const { total, perOrganization, perPerson } = UPLOADS_AT_ONCE
-  return (uploader: Uploader): (() => void) => {
-    const all = [...taken]
-    const same = (key: keyof Uploader) => all.filter((one) => one[key] === uploader[key]).length
-    if (all.length >= total || same('person') >= perPerson || same('organization') >= perOrganization) {
-      throw new ServiceError('RATE_LIMITED', 'Too many files are being uploaded', { retryAfterSeconds: 5 })
-    }
-    taken.add(uploader)
-    return () => void taken.delete(uploader)
-  }
 }

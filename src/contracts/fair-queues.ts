@@ -42,6 +42,8 @@ const archivesRefused = {
   retryAfterSeconds: 5,
 } as const
 
+const uploadsRefused = { full: 'Too many files are being uploaded', retryAfterSeconds: 5 } as const
+
 /** How many requests wait in a process, of each of the two kinds; they are in memory meanwhile. */
 const REQUESTS_WAITING = 4_096
 
@@ -157,6 +159,20 @@ export const FAIR_QUEUES = {
     waitMs: 20_000,
     byTime: true,
     refusal: { full: 'Too many files of this kind are looked at; try again later', retryAfterSeconds: 5 },
+  },
+  /** Forms with a file, which the process holds as a whole. */
+  consoleUploads: {
+    keys: ['organization'],
+    running: { all: 4, organization: 2 },
+    waiting: { organization: 0 },
+    refusal: uploadsRefused,
+  },
+  /** Of a person one, in however many organizations. */
+  consoleUploaders: {
+    keys: ['person'],
+    running: { person: 1 },
+    waiting: { person: 0 },
+    refusal: uploadsRefused,
   },
   logWaits: waits(20, 'Too many requests of your organization wait for log lines'),
   deploymentWaits: waits(50, 'Too many runners of this organization wait already'),

@@ -166,6 +166,7 @@ export const LAYERS: Record<LayerName, Layer> = {
     files: ['src/console'],
     mayImport: ['contracts', 'client', 'pages'],
     mayImportTypesOf: TYPES_OF_OBSERVE,
+    mayImportFiles: FAIR_QUEUE,
     message: 'The console is a client: call the gateway through src/client.',
   },
   skills: {

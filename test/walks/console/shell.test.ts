@@ -15,7 +15,11 @@ import { connectWebhook } from '../../../src/contracts/integrations.ts'
 import { createMachineAgent } from '../../../src/contracts/machine-agents.ts'
 import { createGroup } from '../../../src/contracts/groups.ts'
 import { removeMember } from '../../../src/contracts/members.ts'
-import { showOrganization, updateOrganization } from '../../../src/contracts/organizations.ts'
+import {
+  showOrganization,
+  switchOrganization,
+  updateOrganization,
+} from '../../../src/contracts/organizations.ts'
 import { createPipeline, startPipelineRun } from '../../../src/contracts/pipelines.ts'
 import type { Role } from '../../../src/contracts/roles.ts'
 import { listSessions, signOut } from '../../../src/contracts/sessions.ts'
@@ -539,7 +543,8 @@ describe('the places of uploads', () => {
     app.use('*', limit)
     app.post(PATH, async (c) => c.text(await c.req.text()))
     return async function person(at: Org, role: Role = 'developer') {
-      const { token } = await makeMember(system, at, role)
+      const member = await makeMember(system, at, role)
+      const { token } = member
       const send = (body: BodyInit) =>
         app.request(PATH, {
           method: 'POST',
@@ -570,7 +575,7 @@ describe('the places of uploads', () => {
         })
         return { end: () => end(), answer }
       }
-      return { send, begin }
+      return { send, begin, member }
     }
   }
 
@@ -592,6 +597,33 @@ describe('the places of uploads', () => {
       expect((await one.answer).status).toBe(200)
     }
     expect((await ann.send('b')).status).toBe(200)
+  })
+
+  test('a person has one in however many organizations, and all together have four', async () => {
+    const person = startUploads()
+    const [own, other, third] = [
+      await makeOrganization(system),
+      await makeOrganization(system),
+      await makeOrganization(system),
+    ]
+    const ann = await person(own)
+    const slow = await ann.begin()
+    await makeMember(system, other, 'developer', ann.member)
+    await ann.member.call(switchOrganization, { org_id: other.id })
+    const refused = await ann.send('b')
+    expect([refused.status, await refused.text()]).toEqual([
+      429,
+      expect.stringContaining('Too many files are being uploaded'),
+    ])
+    const others = [await person(own), await person(other), await person(other)]
+    const open = await Promise.all(others.map((one) => one.begin()))
+    const last = await person(third)
+    expect((await last.send('c')).status).toBe(429)
+    for (const one of [slow, ...open]) {
+      one.end()
+      expect((await one.answer).status).toBe(200)
+    }
+    expect([(await last.send('c')).status, (await ann.send('b')).status]).toEqual([200, 200])
   })
 
   test('whoever may load no file has none, and nothing of it is read', async () => {
