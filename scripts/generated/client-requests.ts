@@ -11,19 +11,33 @@ export const clientRequests = (): string =>
     'export const REQUESTS = {',
     ...(OPERATIONS as readonly Operation[])
       .filter(({ access }) => access !== 'operator')
-      .map((op) => `  ${op.name}: ['${op.http.method.toUpperCase()}', '${op.http.path}'${bytesOf(op)}],`),
+      .map((op) => `  ${op.name}: ['${op.http.method.toUpperCase()}', '${op.http.path}'${moreOf(op)}],`),
     '} as const satisfies { readonly [Name in OperationName]?: Request }',
     '',
-    '/** `takes`: the type of a body that is not JSON. `gives`: the answer is not. */',
+    '/** `takes`: the type of a body that is not JSON. `gives`: the answer is not. `headers`: fields that are sent as such. */',
     'export type Request = readonly [',
     '  method: string,',
     '  path: string,',
-    '  bytes?: { readonly takes?: string; readonly gives?: true },',
+    '  more?: {',
+    '    readonly takes?: string',
+    '    readonly gives?: true',
+    '    readonly headers?: Readonly<Record<string, string>>',
+    '  },',
     ']',
     '',
   ].join('\n')
 
-function bytesOf({ http: { takes, gives } }: Operation): string {
-  const parts = [...(takes ? [`takes: '${typesOf(takes.type)[0]}'`] : []), ...(gives ? ['gives: true'] : [])]
+function moreOf({ http: { takes, gives, headers } }: Operation): string {
+  const parts = [
+    ...(takes ? [`takes: '${typesOf(takes.type)[0]}'`] : []),
+    ...(gives ? ['gives: true'] : []),
+    ...(headers
+      ? [
+          `headers: { ${Object.entries(headers)
+            .map(([field, header]) => `${field}: '${header}'`)
+            .join(', ')} }`,
+        ]
+      : []),
+  ]
   return parts.length === 0 ? '' : `, { ${parts.join(', ')} }`
 }

@@ -1,6 +1,6 @@
 /** Calls an operation of the server and returns its result, or throws an error with its exit code. */
-import { fillPath } from '../client/fill-path.ts'
-import { ERRORS, type ErrorBody, type ErrorCode } from '../contracts/errors.ts'
+import { errorIn, requestParts } from '../client/request-parts.ts'
+import type { ErrorCode } from '../contracts/errors.ts'
 import type { Input, Output } from '../contracts/operations.ts'
 import { sendRequest, type HttpResponse } from './http-request.ts'
 import type { Proxy } from './proxy.ts'
@@ -26,14 +26,14 @@ export type Server = {
 export const httpClient =
   (server: Server): CallOperation =>
   async (name, input) => {
-    const [method, template, bytes] = REQUESTS[name] as Request
-    const { path, rest } = fillPath(template, input as Readonly<Record<string, unknown>>)
+    const [method, template, { gives, ...more } = {}] = REQUESTS[name] as Request
+    const { path, ...parts } = requestParts(
+      { method, path: template, ...more },
+      input as Readonly<Record<string, unknown>>,
+    )
     const url = new URL(path, server.apiUrl)
-    const { query, body, type } = contentOf(method, bytes?.takes, rest)
-    for (const [key, value] of Object.entries(query)) url.searchParams.set(key, String(value))
-    const headers = body === undefined ? {} : { 'content-type': type }
-    const response = await sendToServer(server, { method, url, headers, body })
-    const given = bytes?.gives && response.status === 200 ? { body: response.bytes } : undefined
+    const response = await sendToServer(server, { url, ...parts })
+    const given = gives && response.status === 200 ? { body: response.bytes } : undefined
     return (given ?? parseResponse(url, response)) as Output<typeof name>
   }
 
@@ -73,16 +73,6 @@ export async function sendToServer(
   return response
 }
 
-function contentOf(method: string, takes: string | undefined, input: Record<string, unknown>) {
-  if (takes !== undefined) {
-    const { body, content_type: type = takes, ...query } = input
-    return { query, body: body as Uint8Array, type: String(type) }
-  }
-  const hasBody = method !== 'GET' && method !== 'DELETE'
-  const type = 'application/json'
-  return hasBody ? { query: {}, body: JSON.stringify(input), type } : { query: input, body: undefined, type }
-}
-
 export function parseResponse(url: URL, response: HttpResponse): unknown {
   const { status } = response
   if (status === 204) return {}
@@ -98,15 +88,10 @@ export function parseResponse(url: URL, response: HttpResponse): unknown {
       requestId: requestIdOf(response),
     })
   }
-  const error = (body as Partial<ErrorBody> | undefined)?.error
-  if (!error || typeof error.message !== 'string') throw unknownResponse(url, response, codeFor(status))
-  throw new ServerError(Object.hasOwn(ERRORS, error.code) ? error.code : codeFor(status), error.message, {
-    hint: typeof error.hint === 'string' ? error.hint : undefined,
-    problems: Array.isArray(error.problems) ? error.problems.map(String) : undefined,
-    retryAfterSeconds: secondsOf(response.headers['retry-after']),
-    status,
-    requestId: requestIdOf(response),
-  })
+  const error = errorIn(body, response.headers['retry-after'])
+  if (!error) throw unknownResponse(url, response, codeFor(status))
+  const { code = codeFor(status), message, ...extras } = error
+  throw new ServerError(code, message, { ...extras, status, requestId: requestIdOf(response) })
 }
 
 /** A proxy answered, or the server is not svc. */
@@ -140,9 +125,4 @@ function jsonOf(text: string): unknown {
 function requestIdOf({ headers }: HttpResponse): string | undefined {
   const id = headers['x-request-id']
   return typeof id === 'string' ? id : undefined
-}
-
-function secondsOf(header: string | undefined): number | undefined {
-  const seconds = Number(header)
-  return Number.isFinite(seconds) && seconds > 0 ? seconds : undefined
 }

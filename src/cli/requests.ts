@@ -256,7 +256,7 @@ export const REQUESTS = {
   setAppRemote: ['PUT', '/api/deploy/apps/{alias}/remote'],
   removeAppRemote: ['DELETE', '/api/deploy/apps/{alias}/remote'],
   createRemoteSecret: ['POST', '/api/deploy/apps/{alias}/remote/secret'],
-  receiveRemoteCall: ['POST', '/api/deploy/remotes/{org_id}/{app_id}/calls', { takes: 'application/json' }],
+  receiveRemoteCall: ['POST', '/api/deploy/remotes/{org_id}/{app_id}/calls', { takes: 'application/json', headers: { sha256_signature: 'x-hub-signature-256', gitea_signature: 'x-gitea-signature', gitlab_token: 'x-gitlab-token' } }],
   showScim: ['GET', '/api/v1/scim'],
   createScimBearer: ['POST', '/api/v1/scim'],
   rotateScimBearer: ['POST', '/api/v1/scim/rotate'],
@@ -271,9 +271,13 @@ export const REQUESTS = {
   removeTrailStream: ['DELETE', '/api/v1/audit/streams/{stream_id}'],
 } as const satisfies { readonly [Name in OperationName]?: Request }
 
-/** `takes`: the type of a body that is not JSON. `gives`: the answer is not. */
+/** `takes`: the type of a body that is not JSON. `gives`: the answer is not. `headers`: fields that are sent as such. */
 export type Request = readonly [
   method: string,
   path: string,
-  bytes?: { readonly takes?: string; readonly gives?: true },
+  more?: {
+    readonly takes?: string
+    readonly gives?: true
+    readonly headers?: Readonly<Record<string, string>>
+  },
 ]

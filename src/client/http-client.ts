@@ -1,10 +1,10 @@
 /** The one typed way to call an operation, in this process or across the network. */
 import type * as z from 'zod'
-import { ERRORS, ServiceError, type ErrorBody } from '../contracts/errors.ts'
+import { ServiceError } from '../contracts/errors.ts'
 import { EVENT_STREAM, mediaType, typesOf } from '../contracts/media-types.ts'
 import type { Operation } from '../contracts/operation.ts'
 import type { CallOptions } from './call-options.ts'
-import { fillPath } from './fill-path.ts'
+import { errorIn, requestParts } from './request-parts.ts'
 import { ADDRESS_HEADER, INTERNAL_ORIGIN, type Service } from './service.ts'
 
 export type { CallOptions } from './call-options.ts'
@@ -47,13 +47,11 @@ async function readGiven({ output }: Operation, response: Response): Promise<Rec
 }
 
 function requestFor(operation: Operation, input: Record<string, unknown>, options: CallOptions): Request {
-  const { path, rest: outsidePath } = fillPath(operation.http.path, input)
-  const ofHeaders = operation.http.headers ?? {}
-  const rest = Object.fromEntries(Object.entries(outsidePath).filter(([name]) => !(name in ofHeaders)))
-  const url = new URL(path, INTERNAL_ORIGIN)
-  const signal = options.signal ?? null
+  const { takes, ...http } = operation.http
+  const parts = requestParts({ ...http, takes: takes && typesOf(takes.type)[0] }, input)
   const headers = new Headers({
-    accept: operation.http.gives === EVENT_STREAM ? EVENT_STREAM : 'application/json',
+    accept: http.gives === EVENT_STREAM ? EVENT_STREAM : 'application/json',
+    ...parts.headers,
   })
   const set = (name: string, value: string | undefined) => value !== undefined && headers.set(name, value)
   set('authorization', options.token && `Bearer ${options.token}`)
@@ -63,44 +61,20 @@ function requestFor(operation: Operation, input: Record<string, unknown>, option
   set('x-request-id', options.requestId)
   set('traceparent', options.traceparent)
   set('user-agent', options.userAgent)
-  for (const [name, header] of Object.entries(ofHeaders)) {
-    const value = outsidePath[name]
-    if (typeof value === 'string') headers.set(header, value)
-  }
-  const method = operation.http.method.toUpperCase()
-  const { takes } = operation.http
-  if (takes) {
-    const { body, content_type: type, ...inQuery } = rest
-    setQuery(url, inQuery)
-    headers.set('content-type', typeof type === 'string' ? type : typesOf(takes.type)[0])
-    return new Request(url, { method, headers, body: body as Uint8Array<ArrayBuffer>, signal })
-  }
-  if (operation.http.method === 'get' || operation.http.method === 'delete') {
-    setQuery(url, rest)
-    return new Request(url, { method, headers, signal })
-  }
-  headers.set('content-type', 'application/json')
-  return new Request(url, { method, headers, body: JSON.stringify(rest), signal })
-}
-
-function setQuery(url: URL, input: Record<string, unknown>): void {
-  for (const [key, value] of Object.entries(input)) {
-    url.searchParams.set(key, typeof value === 'string' ? value : JSON.stringify(value))
-  }
+  const { method, path, body = null } = parts
+  return new Request(new URL(path, INTERNAL_ORIGIN), {
+    method,
+    headers,
+    body,
+    signal: options.signal ?? null,
+  })
 }
 
 /** An error that a service answered with, as it was thrown there. */
 export function errorFrom(response: Response, body: unknown): ServiceError {
-  const error = (body as Partial<ErrorBody> | undefined)?.error
-  if (!error || !(error.code in ERRORS)) {
-    return new ServiceError('UNEXPECTED', undefined, {
-      cause: `a service answered ${response.status} without one of our errors`,
-    })
-  }
-  const wait = Number(response.headers.get('retry-after'))
-  return new ServiceError(error.code, error.message, {
-    hint: error.hint,
-    problems: error.problems,
-    retryAfterSeconds: Number.isFinite(wait) && wait > 0 ? wait : undefined,
+  const { code, message, ...extras } = errorIn(body, response.headers.get('retry-after')) ?? {}
+  if (code !== undefined) return new ServiceError(code, message, extras)
+  return new ServiceError('UNEXPECTED', undefined, {
+    cause: `a service answered ${response.status} without one of our errors`,
   })
 }

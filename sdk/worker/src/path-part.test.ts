@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { escapePart } from '../../../src/client/fill-path.ts'
+import { escapePart } from '../../../src/client/request-parts.ts'
 import { pathPart } from './path-part.ts'
 
 /** The package has no dependencies, so it has its own: it must do as that of our other clients. */

@@ -1,5 +1,5 @@
 /** `svc open`: a page of the console, in the browser or as a URL. */
-import { escapePart } from '../../client/fill-path.ts'
+import { escapePart } from '../../client/request-parts.ts'
 import type { Run } from '../command.ts'
 import { CONSOLE_PAGES } from '../console-pages.ts'
 import { isSet } from '../options.ts'
