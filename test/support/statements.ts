@@ -33,15 +33,20 @@ export async function statementsOf(db: Database, work: () => Promise<unknown>): 
   return statements
 }
 
-/** Begins `work` and waits until it has run a statement with these words, or parameters, to its end; `work` may go on. */
+/**
+ * Begins `work` and waits until it has run a statement with these words, or parameters, so many times to its end; `work` may
+ * go on.
+ */
 export async function untilAsked<T>(
   db: Database,
   words: RegExp,
   work: () => T,
+  times = 1,
 ): Promise<{ readonly going: T }> {
   let text: string | undefined
+  let asked = 0
   const stop = onStatement(db, (statement, parameters) => {
-    if (words.test(`${statement} ${JSON.stringify(parameters)}`)) text ??= statement
+    if (words.test(`${statement} ${JSON.stringify(parameters)}`) && ++asked === times) text = statement
   })
   try {
     const going = work()
