@@ -40,6 +40,7 @@ beforeEach(async () => {
   // Nothing that an earlier test left waiting takes part in the next.
   await database.sql.query(`delete from messages`)
   harness = await notificationHarness(database)
+  waiting = []
   ;[org, other] = [await harness.organization(), await harness.organization()]
 })
 
@@ -68,11 +69,13 @@ const targetOf = async (where: HarnessOrg, target: string) =>
   )[0]!
 
 const sentTo = (url: string) => harness.sent.filter(({ to }) => to === url).length
-const turn = () => new Promise((resolve) => setTimeout(resolve, 5))
+
+/** Those that have no answer. */
+let waiting: ((outcome: Outcome) => void)[]
 
 /** Answers nothing until it is told what to say, to all that wait. */
 function hangs(which: (url: string) => boolean) {
-  const waiting: ((outcome: Outcome) => void)[] = []
+  waiting = []
   harness.answer(({ to }) =>
     which(to) ? new Promise<Outcome>((resolve) => waiting.push(resolve)) : { kind: 'sent', httpStatus: 200 },
   )
@@ -81,14 +84,22 @@ function hangs(which: (url: string) => boolean) {
   }
 }
 
+/** Posts whose attempts have begun and not ended, of all workers. */
+async function countOnTheirWay(): Promise<number> {
+  const [found] = await harness.db.execute<{ n: number }>(sql`
+    select count(*)::int as n from attempts a join messages m on m.org_id = a.org_id and m.id = a.message_id
+    where m.state = 'sending' and a.ended_at is null and a.carried_by is null`)
+  return found!.n
+}
+
 /** Claims and starts what there is; what answers at once is written too. */
 async function runOnce(sender: ReturnType<typeof worker>) {
   while ((await sender.claim()).hasMore);
-  await sender.flush()
-  for (let n = 0; n < 5; n++) {
-    await turn()
+  const flushed = async () => {
     await sender.flush()
+    return (await countOnTheirWay()) - waiting.length
   }
+  await expect.poll(flushed, { interval: 5 }).toBeLessThanOrEqual(0)
 }
 
 describe('lanes', () => {
@@ -103,7 +114,6 @@ describe('lanes', () => {
     expect(await targetOf(org, integrationId)).toMatchObject({ inFlight: 2 })
     for (let round = 0; round < 12; round++) {
       answer({ kind: 'sent', httpStatus: 200 })
-      await turn()
       harness.clock.advance(1)
       await Promise.all(workers.map(runOnce))
       expect((await targetOf(org, integrationId)).inFlight).toBeLessThanOrEqual(2)
@@ -143,7 +153,7 @@ describe('lanes', () => {
       .set({ inFlight: 2 })
       .where(and(eq(messageTargets.orgId, org.id), eq(messageTargets.target, integrationId)))
     await late.flush()
-    await turn()
+    expect(await countOnTheirWay()).toBe(0)
     expect([sentTo(url), (await targetOf(org, integrationId)).inFlight]).toEqual([0, 2])
     await harness.db
       .update(messageTargets)
@@ -153,7 +163,6 @@ describe('lanes', () => {
     await runOnce(quick)
     expect(sentTo(url)).toBe(2)
     answer({ kind: 'sent', httpStatus: 200 })
-    await turn()
     await runOnce(quick)
   })
 
@@ -354,7 +363,6 @@ describe('circuits', () => {
     await Promise.all(workers.map(runOnce))
     expect(sentTo(url)).toBe(before + 1)
     answer({ kind: 'refused', reason: 'server_error', retry: true, httpStatus: 500 })
-    await turn()
     harness.answer(() => ({ kind: 'sent', httpStatus: 200 }))
     for (let round = 0; round < 4; round++) {
       await Promise.all(workers.map(runOnce))
@@ -442,8 +450,8 @@ describe('circuits', () => {
       .set({ unanswered: 3, probeAt: harness.clock.now() })
       .where(and(eq(messageTargets.orgId, org.id), eq(messageTargets.target, integrationId)))
     await sender.flush()
-    await turn()
-    expect(sentTo(url)).toBe(1)
+    expect(await countOnTheirWay()).toBe(1)
+    await expect.poll(() => sentTo(url)).toBe(1)
     expect((await targetOf(org, integrationId)).inFlight).toBe(1)
   })
 
@@ -458,8 +466,8 @@ describe('circuits', () => {
       harness.clock.advance(1)
     }
     expect(sentTo(url)).toBe(7)
-    hangs(() => true)
     for (let n = 0; n < 4; n++) {
+      hangs(() => true)
       await record(org, 1)
       await fanOut()
       await runOnce(worker())
@@ -483,7 +491,7 @@ describe('Retry-After', () => {
       .set({ heldUntil: new Date(harness.clock.now().getTime() + 60_000) })
       .where(and(eq(messageTargets.orgId, org.id), eq(messageTargets.target, integrationId)))
     await sender.flush()
-    await turn()
+    expect(await countOnTheirWay()).toBe(0)
     expect(sentTo(url)).toBe(0)
     harness.clock.advance(61)
     await harness.drain()

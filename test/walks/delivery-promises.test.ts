@@ -38,7 +38,6 @@ beforeEach(async () => {
 const fanOut = async () => {
   while (await shipAndFanOut(harness.deps));
 }
-const turn = () => new Promise((resolve) => setTimeout(resolve, 5))
 
 async function hook(pattern: string, config: Record<string, boolean> = {}) {
   const { integrationId, url } = await harness.integration(org, 'webhook', { config })
@@ -222,7 +221,7 @@ describe('an answer', () => {
     const first = createSender(harness.deps, { worker: 'first' })
     await first.claim()
     await first.flush()
-    await turn()
+    await expect.poll(() => harness.received(url)).toHaveLength(1)
     harness.answer(() => ({ kind: 'sent', httpStatus: 200 }))
     await harness.record(org, { type: 'application.check.recovered', subject })
     for (let n = 0; n < 3; n++) {
@@ -232,7 +231,7 @@ describe('an answer', () => {
     const types = () => harness.received(url).map(({ type }) => type.split('.').at(-1))
     expect(types()).toEqual(['failed'])
     answered.resolve({ kind: 'sent', httpStatus: 200 })
-    await turn()
+    await first.nextOutcome()
     await first.flush()
     harness.clock.advance(5)
     await harness.drain()
@@ -279,7 +278,7 @@ describe('an answer', () => {
     const slow = createSender(harness.deps, { worker: 'slow' })
     await slow.claim()
     await slow.flush()
-    await turn()
+    await expect.poll(() => harness.sent).toHaveLength(2)
     await harness.later(5 * 60)
     await expireLeases(harness.deps)
     harness.clock.advance(60)
@@ -289,9 +288,9 @@ describe('an answer', () => {
     const other = createSender(harness.deps, { worker: 'other' })
     await other.claim()
     await other.flush()
-    await turn()
+    await expect.poll(() => harness.received(again.url)).toHaveLength(2)
     late.resolve({ kind: 'sent', httpStatus: 200 })
-    await turn()
+    await slow.nextOutcome()
     await slow.flush()
     const states = async () =>
       Object.fromEntries(
@@ -307,7 +306,7 @@ describe('an answer', () => {
       [again.integrationId]: 'sending',
     })
     second.resolve({ kind: 'refused', reason: 'refused', retry: false, httpStatus: 400 })
-    await turn()
+    await other.nextOutcome()
     await other.flush()
     expect(await states()).toMatchObject({ [again.integrationId]: 'refused' })
     const repeated = messages.find(({ integrationId }) => integrationId === again.integrationId)!

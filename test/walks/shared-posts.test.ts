@@ -32,7 +32,6 @@ beforeEach(async () => {
 })
 
 const SENT: Outcome = { kind: 'sent', httpStatus: 200 }
-const turn = () => new Promise((resolve) => setTimeout(resolve, 5))
 const fanOut = async () => {
   while (await shipAndFanOut(harness.deps));
 }
@@ -123,17 +122,18 @@ test('what just happened goes by itself, and a post takes one place at its targe
   const sender = createSender(harness.deps, { worker: 'w' })
   await sender.claim()
   await sender.flush()
-  await turn()
-  // As many as are claimed at once.
-  expect(
+  const sizes = () =>
     postsTo(url)
       .slice(3)
-      .map((post) => post.length),
-  ).toEqual([100, 28])
+      .map((post) => post.length)
+  // As many as are claimed at once.
+  await expect.poll(sizes).toEqual([100, 28])
   expect(await targetOf(org, integrationId)).toMatchObject({ inFlight: 2 })
   hanging.resolve(SENT)
-  await turn()
-  await sender.flush()
+  while (sender.hasInFlight()) {
+    await sender.nextOutcome()
+    await sender.flush()
+  }
   expect(await targetOf(org, integrationId)).toMatchObject({ inFlight: 0 })
   harness.answer(() => SENT)
   await drainFully()
@@ -216,14 +216,14 @@ test('a worker that dies with a POST on its way leaves its place free and every 
   const dying = createSender(harness.deps, { worker: 'dying' })
   await dying.claim()
   await dying.flush()
-  await turn()
+  await expect.poll(() => postsTo(url)).toHaveLength(1)
   expect(await targetOf(org, integrationId)).toMatchObject({ inFlight: 1 })
   await harness.later(10 * 60)
   await expireLeases(harness.deps)
   expect(await targetOf(org, integrationId)).toMatchObject({ inFlight: 0 })
   // Its answer after all: it was settled, and stays so.
   late.resolve(SENT)
-  await turn()
+  await dying.nextOutcome()
   await dying.flush()
   expect(await outcomesOf()).toEqual(Array(5).fill('outcome_unknown'))
   expect(await targetOf(org, integrationId)).toMatchObject({ inFlight: 0 })
