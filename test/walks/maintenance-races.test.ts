@@ -1,7 +1,7 @@
 /** What two may do at one moment to the maintenance of an app, on connections of their own. */
-import { setTimeout as sleep } from 'node:timers/promises'
-import { and, eq, ne, sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { SQL } from 'drizzle-orm'
+import { and, eq, ne, sql } from '../../db/drizzle.ts'
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, onTestFinished, test } from 'vitest'
 import {
   findings,
   maintenanceRuns,
@@ -49,6 +49,7 @@ import {
   startRun,
 } from '../support/proposals.ts'
 import { archiveOf } from '../support/source.ts'
+import { untilLocked } from '../support/statements.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
 
 let system: TestSystem
@@ -86,21 +87,61 @@ const step = (run: RunKey, number: number) => ({
 
 /** True: written. False: refused because the run does not hold the app any more. */
 const write = (run: RunKey, number: number): Promise<boolean> =>
-  withTransaction(system.db, async (tx) => {
-    await underLease(tx, run)
-    await tx.insert(runSteps).values(step(run, number))
-    await tx.execute(sql`select pg_sleep(0.02)`)
-    // Whoever turns it off waits for this write: until its end the run is what it was.
-    const [seen] = await tx
-      .select({ status: maintenanceRuns.status })
-      .from(maintenanceRuns)
-      .where(eq(maintenanceRuns.id, run.executionId))
-    expect(seen!.status).toBe('running')
-    return true
-  }).catch((error: unknown) => {
-    if (error instanceof Fenced) return false
-    throw error
+  isWritten(
+    withTransaction(system.db, async (tx) => {
+      await underLease(tx, run)
+      await tx.insert(runSteps).values(step(run, number))
+      // Whoever turns it off waits for this write: until its end the run is what it was.
+      const [seen] = await tx
+        .select({ status: maintenanceRuns.status })
+        .from(maintenanceRuns)
+        .where(eq(maintenanceRuns.id, run.executionId))
+      expect(seen!.status).toBe('running')
+    }),
+  )
+
+const isWritten = (work: Promise<unknown>): Promise<boolean> =>
+  work.then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof Fenced) return false
+      throw error
+    },
+  )
+
+/**
+ * The first is held in its midst by this lock when the second begins, which has to wait for it. The embedded engine has one
+ * session: there one comes after the other anyway.
+ */
+async function inOrder<A, B>(
+  lock: SQL,
+  first: () => Promise<A>,
+  second: () => Promise<B>,
+): Promise<readonly [A, B]> {
+  if (inject('engine') === 'pglite') return [await first(), await second()]
+  const isHeld = Promise.withResolvers<void>()
+  const isOver = Promise.withResolvers<void>()
+  const held = withTransaction(system.db, async (tx) => {
+    await tx.execute(lock)
+    isHeld.resolve()
+    await isOver.promise
   })
+  await Promise.race([isHeld.promise, held])
+  try {
+    const one = first()
+    await untilLocked(system.db, 1)
+    const both = Promise.all([one, second()])
+    await untilLocked(system.db, 2)
+    isOver.resolve()
+    return await both
+  } finally {
+    isOver.resolve()
+    await held
+  }
+}
+/** What ends a run changes it, and so does what counts its tokens. */
+const itself = ({ executionId }: RunKey) =>
+  sql`select 1 from maintenance_runs where id = ${executionId} for update`
 
 const stepsOf = async ({ executionId }: RunKey) =>
   (await system.db.select().from(runSteps).where(eq(runSteps.executionId, executionId))).length
@@ -157,97 +198,103 @@ test('300 reservations at once never exceed the allowance, and what is settled b
 })
 
 describe('turned off while a run writes', () => {
-  /** Each of 60: the write is there and came first, or it is refused and is not there; and none comes later. */
-  test('60 races: every write came before, or nothing of it is there', { timeout: 180_000 }, async () => {
-    const { org, app, by } = await maintained()
-    let written = 0
-    // How long turning off takes here: the write comes ever later within it, and after it.
-    let offMs = 0
-    for (let n = 0; n < 60; n++) {
-      await by(updateAppMaintenance, { alias: app.alias, enabled: true })
-      await by(startMaintenanceRun, { alias: app.alias })
+  type Scene = Awaited<ReturnType<typeof maintained>>
+  const OFF: Readonly<Record<string, (scene: Scene) => Promise<unknown>>> = {
+    'its app': ({ by, app }) => by(updateAppMaintenance, { alias: app.alias, enabled: false }),
+    'its organization': ({ by, org }) => by(updateMaintenanceSettings, { org_id: org.id, enabled: false }),
+  }
+
+  describe.each(Object.entries(OFF))('by %s', (_what, turnOff) => {
+    async function running() {
+      const scene = await maintained()
+      await scene.by(startMaintenanceRun, { alias: scene.app.alias })
       const run = await claimNextRun(system)
-      const reservation = n % 2 === 0 ? (await reserveRunTokens(storageOf(system), run, 10)).id : undefined
-      const began = performance.now()
-      const delayMs = (offMs * 1.2 * n) / 60
-      const [wrote, , settled] = await Promise.all([
-        sleep(delayMs).then(() => write(run, 1)),
-        (n % 20 === 19
-          ? by(updateMaintenanceSettings, { org_id: org.id, enabled: false })
-          : by(updateAppMaintenance, { alias: app.alias, enabled: false })
-        ).then(() => (offMs = performance.now() - began)),
-        reservation && sleep(delayMs).then(() => settleRunTokens(system.db, run, reservation, 4)),
-      ])
-      expect(await stepsOf(run)).toBe(wrote ? 1 : 0)
-      written += wrote ? 1 : 0
-      expect(await write(run, 2)).toBe(false)
-      await expect(endAs(system, run, 'proposed')).rejects.toThrow(Fenced)
-      const [row] = await system.db
-        .select()
-        .from(maintenanceRuns)
-        .where(and(eq(maintenanceRuns.orgId, run.orgId), eq(maintenanceRuns.id, run.executionId)))
-      expect(row).toMatchObject({ status: 'ended', terminalCode: 'fenced_disabled' })
-      if (reservation) expect(row!.tokens).toBe(settled ? 4 : 10)
-      if (n % 20 === 19) await by(updateMaintenanceSettings, { org_id: run.orgId, enabled: true })
+      const { id } = await reserveRunTokens(storageOf(system), run, 10)
+      return {
+        run,
+        off: () => turnOff(scene),
+        settle: () => settleRunTokens(system.db, run, id!, 4),
+        /** What counts of its tokens; and nothing comes later. */
+        tokens: async () => {
+          const written = await stepsOf(run)
+          expect(await write(run, 2)).toBe(false)
+          expect(await stepsOf(run)).toBe(written)
+          await expect(endAs(system, run, 'proposed')).rejects.toThrow(Fenced)
+          const [row] = await system.db
+            .select()
+            .from(maintenanceRuns)
+            .where(and(eq(maintenanceRuns.orgId, run.orgId), eq(maintenanceRuns.id, run.executionId)))
+          expect(row).toMatchObject({ status: 'ended', terminalCode: 'fenced_disabled' })
+          const [pool] = await system.db.select().from(tokenPools).where(eq(tokenPools.orgId, run.orgId))
+          expect(pool).toMatchObject({ reserved: 0, overage: 0 })
+          return row!.tokens
+        },
+      }
     }
-    const [pool] = await system.db.select().from(tokenPools).where(eq(tokenPools.orgId, org.id))
-    expect(pool).toMatchObject({ reserved: 0, overage: 0 })
-    console.log(`60 races: ${written} writes came first`)
-    expect(written).toBeGreaterThan(0)
-    expect(written).toBeLessThan(60)
+
+    test('a write that came before is there', async () => {
+      const { run, off, tokens } = await running()
+      const lock = sql`lock table run_steps in share row exclusive mode`
+      const [wrote] = await inOrder(lock, () => write(run, 1), off)
+      expect([wrote, await stepsOf(run)]).toEqual([true, 1])
+      expect(await tokens()).toBe(10)
+    })
+
+    test('nothing is there of a write that came after', async () => {
+      const { run, off, tokens } = await running()
+      const [, wrote] = await inOrder(itself(run), off, () => write(run, 1))
+      expect([wrote, await stepsOf(run)]).toEqual([false, 0])
+      expect(await tokens()).toBe(10)
+    })
+
+    test('what a question used counts when that was known before, and all that was reserved otherwise', async () => {
+      const before = await running()
+      expect((await inOrder(itself(before.run), before.settle, before.off))[0]).toBe(true)
+      expect(await before.tokens()).toBe(4)
+      const after = await running()
+      expect((await inOrder(itself(after.run), after.off, after.settle))[1]).toBe(false)
+      expect(await after.tokens()).toBe(10)
+    })
   })
 
-  test(
-    '60 races of findings and proposals: each came before, or nothing of it is there',
-    { timeout: 180_000 },
-    async () => {
-      const { app, by } = await maintained({ model: MODEL })
-      const agent = agentOf(system)
-      const source = 'export const sum = 1\n'
-      await by(pushRevision, { alias: app.alias, body: archiveOf({ 'src/sum.js': source }) })
-      const lines = linesRead('src/sum.js', source.trimEnd())
-      let [written, offMs] = [0, 0]
-      for (let n = 0; n < 60; n++) {
+  test('a finding or a proposal that came before is there, and nothing of one that came after', async () => {
+    const { app, by } = await maintained({ model: MODEL })
+    const agent = agentOf(system)
+    onTestFinished(() => agent.close())
+    const source = 'export const sum = 1\n'
+    await by(pushRevision, { alias: app.alias, body: archiveOf({ 'src/sum.js': source }) })
+    const lines = linesRead('src/sum.js', source.trimEnd())
+    const off = () => by(updateAppMaintenance, { alias: app.alias, enabled: false })
+    for (const what of ['finding', 'proposal']) {
+      for (const when of ['before', 'after']) {
         await by(updateAppMaintenance, { alias: app.alias, enabled: true })
         const run = await startRun(system, by, app.alias)
-        const line = logRead(`lgl_${String(n).padStart(25, '0')}`, `${'xy'.repeat(n + 1)} failed`)
+        const line = logRead(`lgl_${what}${when}`.padEnd(29, '0'), `${what} ${when} failed`)
         await read(agent, run, lines, line)
         const tryTo = () =>
-          (n % 2 === 0
-            ? find(agent, run, { kind: 'error', summary: 'x', evidence: [line.ref] })
-            : propose(agent, run, {
-                evidence: [line.ref],
-                edits: [{ path: 'src/sum.js', old_text: 'sum = 1', new_text: `sum = ${n + 2}` }],
-              })
-          ).then(
-            () => true,
-            (error: unknown) => {
-              if (error instanceof Fenced) return false
-              throw error
-            },
+          isWritten(
+            what === 'finding'
+              ? find(agent, run, { kind: 'error', summary: 'x', evidence: [line.ref] })
+              : propose(agent, run, {
+                  evidence: [line.ref],
+                  edits: [{ path: 'src/sum.js', old_text: 'sum = 1', new_text: `sum = ${when.length}` }],
+                }),
           )
-        const began = performance.now()
-        const [wrote] = await Promise.all([
-          sleep((offMs * 1.2 * n) / 60).then(tryTo),
-          // At first the write has a lead, so that some come before on every machine.
-          sleep(Math.max(0, 2 * (15 - n)))
-            .then(() => by(updateAppMaintenance, { alias: app.alias, enabled: false }))
-            .then(() => (offMs = performance.now() - began)),
-        ])
+        const written = sql`lock table findings, proposals in share row exclusive mode`
+        const [wrote] =
+          when === 'before'
+            ? await inOrder(written, tryTo, off)
+            : (await inOrder(itself(run), off, tryTo)).toReversed()
+        expect(wrote, `${what} ${when}`).toBe(when === 'before')
         const made = await madeBy(run)
-        expect(made).toEqual(wrote ? [1, n % 2] : [0, 0])
-        written += wrote ? 1 : 0
+        expect(made).toEqual(wrote ? [1, what === 'proposal' ? 1 : 0] : [0, 0])
         expect(await tryTo()).toBe(false)
         expect(await madeBy(run)).toEqual(made)
         // One for each app and day.
         await system.db.delete(proposals).where(eq(proposals.appId, app.id))
       }
-      await agent.close()
-      console.log(`60 races of findings and proposals: ${written} came first`)
-      expect(written).toBeGreaterThan(0)
-      expect(written).toBeLessThan(60)
-    },
-  )
+    }
+  })
 
   test('a run that ends while it is turned off, or lost, ends once', async () => {
     const { app, by } = await maintained()
