@@ -8,6 +8,6 @@ export const settingsTable = (): string =>
     Object.entries(SETTINGS).map(([key, setting]) => [
       `\`${key}\``,
       setting.description,
-      'default' in setting ? setting.default : '',
+      setting.default ?? '',
     ]),
   )

@@ -28,7 +28,12 @@ export type ServiceName = (typeof SERVICE_NAMES)[number]
 type Setting = {
   readonly schema: z.ZodType<unknown, string | undefined>
   readonly description: string
-  readonly default?: string
+  /** As it is documented; without it, that of the schema if it is a word or a number. */
+  readonly default?: string | undefined
+  /** Https, or on loopback. */
+  readonly isPublic?: true
+  /** Operation paths are appended; a path here would be dropped silently. */
+  readonly isOrigin?: true
   /** An empty value is a value, and not an absence. */
   readonly keepsEmpty?: true
 }
@@ -139,8 +144,20 @@ const nets = list(
 /** contract, Authentication 9: on both sides. */
 const WORKLOAD_AUDIENCE_DEFAULT = 'svc-control-plane'
 
+const addressRow =
+  <const Rules extends Pick<Setting, 'isPublic' | 'isOrigin'>>(rules: Rules) =>
+  (description: string, documented: string) => ({
+    schema: address.optional(),
+    description,
+    default: documented,
+    ...rules,
+  })
+const origin = addressRow({ isOrigin: true })
+const publicAddress = addressRow({ isPublic: true })
+const publicOrigin = addressRow({ isPublic: true, isOrigin: true })
+
 /** Every setting: schema, description, default. The table in docs/operating.md is generated from it. */
-export const SETTINGS = {
+export const SETTINGS = documented({
   SVC_SERVICES: {
     schema: list(z.enum(SERVICE_NAMES, `must name services: ${SERVICE_NAMES.join(', ')}`))
       .refine((names) => new Set(names).size === names.length, { error: 'names a service twice' })
@@ -148,17 +165,15 @@ export const SETTINGS = {
     description: 'Services to run in this process, separated by commas.',
     default: 'all',
   },
-  HOST: { schema: host.default('127.0.0.1'), description: 'Address to listen on.', default: '127.0.0.1' },
-  PORT: { schema: port.default(4000), description: 'Port to listen on.', default: '4000' },
+  HOST: { schema: host.default('127.0.0.1'), description: 'Address to listen on.' },
+  PORT: { schema: port.default(4000), description: 'Port to listen on.' },
   METRICS_HOST: {
     schema: host.default('127.0.0.1'),
     description: 'Address for `/metrics`. Keep it on loopback unless a scraper on another host needs it.',
-    default: '127.0.0.1',
   },
   METRICS_PORT: {
     schema: z.union([z.literal('off'), port], 'must be a port from 0 to 65535, or off').default(4001),
     description: 'Port for `/metrics`, or `off`.',
-    default: '4001',
   },
   SVC_DATA_DIR: {
     schema: text.default('.svc'),
@@ -173,13 +188,11 @@ export const SETTINGS = {
   DATABASE_POOL: {
     schema: whole(1, 200).default(10),
     description: 'Maximum number of Postgres connections for this process.',
-    default: '10',
   },
   DATABASE_PREPARE: {
     schema: flag.default(true),
     description:
       'Whether to use prepared statements. Turn off behind a transaction-mode pooler that does not support them.',
-    default: 'on',
   },
   DATABASE_LISTEN_URL: {
     schema: oneServer.optional(),
@@ -220,38 +233,31 @@ export const SETTINGS = {
     schema: host.default('127.0.0.1'),
     description:
       'Address on which psql and drivers reach embedded managed databases. Connections are not encrypted: keep them on one machine or a private network.',
-    default: '127.0.0.1',
   },
   MANAGED_DATABASE_PORT: {
     schema: port.default(4432),
     description: 'Port for embedded managed databases.',
-    default: '4432',
   },
   MANAGED_STATEMENT_SECONDS: {
     schema: whole(1, 1_000_000).default(1_800),
     description: 'How long a statement of a tenant may run in a managed database.',
-    default: '1800',
   },
   MANAGED_IDLE_TRANSACTION_SECONDS: {
     schema: whole(1, 1_000_000).default(600),
     description:
       'How long a transaction of a tenant may be idle on a Postgres server; embedded it is a minute.',
-    default: '600',
   },
   MANAGED_TEMP_FILE_MB: {
     schema: whole(1, 100_000_000).default(2_048),
     description: 'Temporary files that an organization may have on the server for managed databases, in MiB.',
-    default: '2048',
   },
   MANAGED_CONNECTIONS: {
     schema: whole(1, 10_000).default(30),
     description: 'Connections that an organization may have to its managed databases on a Postgres server.',
-    default: '30',
   },
   MANAGED_DISK_MB: {
     schema: whole(1, 100_000_000).default(10_240),
     description: 'Disk quota of an organization for all its managed databases on a Postgres server, in MiB.',
-    default: '10240',
   },
   ATTACH_ALLOWED: {
     schema: z.string().transform(readAttachRules).default([]),
@@ -281,7 +287,6 @@ export const SETTINGS = {
     schema: whole(1, 1_000_000_000_000).default(20_000_000),
     description:
       'Tokens an organization may embed per day (UTC) to fill tables: by loads and by the embeddings endpoint.',
-    default: '20000000',
   },
   MAINTENANCE_MODELS: {
     schema: MaintenanceModelsSetting,
@@ -292,53 +297,43 @@ export const SETTINGS = {
   MAINTENANCE_RUNS_AT_ONCE: {
     schema: whole(1, 200).default(4),
     description: 'Maintenance runs that an agent-runner does at a time.',
-    default: '4',
   },
   QUESTIONS_PER_MINUTE: {
     schema: whole(1, 1_000_000).default(60),
     description: 'Questions an organization may ask its data sources per minute.',
-    default: '60',
   },
   LOG_LINES_PER_MINUTE: {
     schema: whole(1, 100_000_000).default(60_000),
     description: 'Log lines an app may send per minute. Above it: 429 with Retry-After.',
-    default: '60000',
   },
   LOG_MIB_PER_APP: {
     schema: whole(1, 1_000_000).default(1_024),
     description:
       'MiB of log lines kept of one app, for seven days. More are not stored, and counted as dropped.',
-    default: '1024',
   },
   APP_EVENTS_PER_DAY: {
     schema: whole(1, 1_000_000).default(1_000),
     description: 'Events an app may send per day. Above it: 429 with Retry-After.',
-    default: '1000',
   },
   QUESTIONS_PER_DAY: {
     schema: whole(1, 100_000_000).default(5_000),
     description: 'Questions an organization may ask its data sources per day (UTC).',
-    default: '5000',
   },
   SOURCE_STORAGE_MIB: {
     schema: whole(1, 1_000_000).default(1024),
     description: 'Mebibytes of app source that an organization may store.',
-    default: '1024',
   },
   ACTIVITY_DAYS: {
     schema: whole(1, 36_500).default(365),
     description: 'Days to keep activity entries.',
-    default: '365',
   },
   REMOVED_TRAIL_DAYS: {
     schema: whole(0, 36_500).default(365),
     description: 'Days to keep the sealed trail of an organization that was removed.',
-    default: '365',
   },
   DELIVERY_DAYS: {
     schema: whole(1, 36_500).default(90),
     description: 'Days to keep settled deliveries.',
-    default: '90',
   },
   BASE_DOMAIN: {
     // The last label starts with a letter: 10.0.0.1 is an address, which cannot have subdomains.
@@ -351,31 +346,14 @@ export const SETTINGS = {
       .optional(),
     description: 'Sets all public URLs at once: `auth.`, `api.`, `mcp.` and `app.` under this domain.',
   },
-  API_URL: {
-    schema: address.optional(),
-    description: 'Public URL of the HTTP API.',
-    default: 'http://localhost:PORT',
-  },
-  AUTH_URL: {
-    schema: address.optional(),
-    description: 'Public URL of the auth service.',
-    default: 'http://localhost:PORT',
-  },
-  MCP_URL: {
-    schema: address.optional(),
-    description: 'Public URL of the MCP endpoints.',
-    default: 'http://localhost:PORT',
-  },
-  APP_URL: {
-    schema: address.optional(),
-    description: 'Public URL of the console and the sign-in pages.',
-    default: 'http://localhost:PORT',
-  },
-  SITE_URL: {
-    schema: address.optional(),
-    description: 'Public URL of the pages that need no sign-in: agent skills and unsubscribe links.',
-    default: 'APP_URL',
-  },
+  API_URL: publicOrigin('Public URL of the HTTP API.', 'http://localhost:PORT'),
+  AUTH_URL: publicOrigin('Public URL of the auth service.', 'http://localhost:PORT'),
+  MCP_URL: publicOrigin('Public URL of the MCP endpoints.', 'http://localhost:PORT'),
+  APP_URL: publicOrigin('Public URL of the console and the sign-in pages.', 'http://localhost:PORT'),
+  SITE_URL: publicOrigin(
+    'Public URL of the pages that need no sign-in: agent skills and unsubscribe links.',
+    'APP_URL',
+  ),
   SVC_BUILD_COMMIT: {
     schema: z
       .string()
@@ -393,7 +371,6 @@ export const SETTINGS = {
   AUTH_MODE: {
     schema: oneOf(['self', 'hosted']).default('self'),
     description: '`self` runs its own auth service; `hosted` uses the vendor’s.',
-    default: 'self',
   },
   HOSTED_ORGS: {
     schema: list(z.string().regex(idPattern('org'), 'must be ids of organizations (org_…), not slugs'))
@@ -402,32 +379,17 @@ export const SETTINGS = {
     description:
       'Ids of the organizations that this installation serves, separated by commas. Required with AUTH_MODE=hosted; everybody else of the vendor is refused.',
   },
-  AUTH_SERVICE_URL: {
-    schema: address.optional(),
-    description: 'URL at which the gateway validates tokens. May be internal.',
-    default: 'AUTH_URL',
-  },
-  AUTH_LOGIN_URL: {
-    schema: address.optional(),
-    description: 'URL of the sign-in page.',
-    default: 'APP_URL/auth/sign-in',
-  },
-  GATEWAY_URL: {
-    schema: address.optional(),
-    description: 'URL at which the console and the site reach the gateway. May be internal.',
-    default: 'API_URL',
-  },
-  DEPLOY_URL: {
-    schema: address.optional(),
-    description: 'URL of the deploy-api when it runs in another process. May be internal.',
-    default: 'in the same process',
-  },
-  AGENT_RUNNER_URL: {
-    schema: address.optional(),
-    description:
-      'URL at which the worker reaches the agent-runner when it runs in another process. May be internal.',
-    default: 'in the same process',
-  },
+  AUTH_SERVICE_URL: origin('URL at which the gateway validates tokens. May be internal.', 'AUTH_URL'),
+  AUTH_LOGIN_URL: publicAddress('URL of the sign-in page.', 'APP_URL/auth/sign-in'),
+  GATEWAY_URL: origin('URL at which the console and the site reach the gateway. May be internal.', 'API_URL'),
+  DEPLOY_URL: origin(
+    'URL of the deploy-api when it runs in another process. May be internal.',
+    'in the same process',
+  ),
+  AGENT_RUNNER_URL: origin(
+    'URL at which the worker reaches the agent-runner when it runs in another process. May be internal.',
+    'in the same process',
+  ),
   MCP_ALLOWED_ORIGINS: {
     schema: list(z.url('must be origins such as https://example.com')).default([]),
     description: 'Web origins that may call the MCP endpoints from a browser, separated by commas.',
@@ -436,35 +398,29 @@ export const SETTINGS = {
   MCP_CALLS_PER_MINUTE: {
     schema: whole(1, 1_000_000).default(600),
     description: 'MCP calls per minute of one agent’s grant, or of one API token.',
-    default: '600',
   },
   MCP_STEP_UP: {
     schema: oneOf(['challenge', 'text']).default('challenge'),
     description:
       'How an agent learns that its grant lacks a scope: `challenge` (403, and the client asks the user for more) or `text` for clients that cannot do that.',
-    default: 'challenge',
   },
   OAUTH_DCR: {
     schema: flag.default(true),
     description: 'Whether clients may register dynamically (RFC 7591).',
-    default: 'on',
   },
   OAUTH_CIMD: {
     schema: flag.default(true),
     description:
       'Whether clients may identify themselves by the URL of a metadata document, which svc fetches. Turn off without a way out to the internet: such clients then register instead.',
-    default: 'on',
   },
   OAUTH_LOOPBACK_PORTS: {
     schema: oneOf(['portless', 'exact', 'any']).default('portless'),
     description:
       'Ports accepted in loopback redirects: `portless` (a redirect registered without a port matches any port), `exact`, or `any` (needed by GitHub Copilot CLI).',
-    default: 'portless',
   },
   OAUTH_REFRESH_GRACE_S: {
     schema: whole(0, 300).default(60),
     description: 'Seconds during which a used refresh token returns the same answer again. 0 turns this off.',
-    default: '60',
   },
   OAUTH_PRIVATE_REDIRECTS: {
     schema: list(z.string()).default(['cursor://anysphere.cursor-mcp/oauth/callback']),
@@ -475,7 +431,6 @@ export const SETTINGS = {
     schema: flag.default(true),
     description:
       'Whether organizations may connect agents through their identity provider (MCP Enterprise-Managed Authorization).',
-    default: 'on',
   },
   JWT_SECRET: {
     schema: hexSecret,
@@ -537,18 +492,13 @@ export const SETTINGS = {
   ORGANIZATIONS_PER_PERSON: {
     schema: whole(0, 1_000_000).default(10),
     description: 'Organizations a person may found. 0: only the operator creates organizations.',
-    default: '10',
   },
   PASSWORD_SIGN_IN: {
     schema: flag.optional(),
     description: 'Whether people may sign in with a password.',
     default: 'on, or off when an identity provider is configured',
   },
-  REDIRECT_BASE_URL: {
-    schema: address.optional(),
-    description: 'Base URL of the callbacks registered with identity providers.',
-    default: 'APP_URL',
-  },
+  REDIRECT_BASE_URL: publicOrigin('Base URL of the callbacks registered with identity providers.', 'APP_URL'),
   ALLOWED_REDIRECT_BASE_URLS: {
     schema: list(z.url({ protocol: /^https?$/, error: 'must be http or https addresses' })).default([]),
     description: 'Additional URLs to which people may return after sign-in, separated by commas.',
@@ -591,7 +541,6 @@ export const SETTINGS = {
   OIDC_TITLE: {
     schema: text.max(40, 'must have at most 40 characters').default('single sign-on'),
     description: 'OpenID Connect sign-in: button label.',
-    default: 'single sign-on',
   },
   SMTP_URL: {
     schema: z.url({ protocol: /^smtps?$/, error: 'must start with smtp:// or smtps://' }).optional(),
@@ -631,6 +580,9 @@ export const SETTINGS = {
     schema: address.default(new URL('https://slack.com')),
     description: 'URL of the chat service, for services compatible with the Slack API.',
     default: 'https://slack.com',
+    // Client secrets and tokens are sent there.
+    isPublic: true,
+    isOrigin: true,
   },
   HTTPS_PROXY: {
     schema: address
@@ -672,13 +624,11 @@ export const SETTINGS = {
   WORKLOAD_AUDIENCE: {
     schema: text.max(256, 'must have at most 256 characters').default(WORKLOAD_AUDIENCE_DEFAULT),
     description: 'auth-service: audience that service-account tokens must be for. Change both together.',
-    default: WORKLOAD_AUDIENCE_DEFAULT,
   },
   SVC_WORKLOAD_AUDIENCE: {
     schema: z.string().max(256, 'must have at most 256 characters').default(WORKLOAD_AUDIENCE_DEFAULT),
     description:
       'deploy-api: the same audience. Empty (`SVC_WORKLOAD_AUDIENCE=""`): workload identity is off, and workers need a token.',
-    default: WORKLOAD_AUDIENCE_DEFAULT,
     keepsEmpty: true,
   },
   WORKLOAD_NAMESPACES: {
@@ -695,17 +645,14 @@ export const SETTINGS = {
   KUBERNETES_SERVICE_PORT: {
     schema: whole(1, 65_535).default(443),
     description: 'Port of the API server. Kubernetes sets it in every pod.',
-    default: '443',
   },
   KUBERNETES_CREDENTIALS_DIR: {
     schema: text.default('/var/run/secrets/kubernetes.io/serviceaccount'),
     description: 'Folder with `token` and `ca.crt` of the service account of the auth-service.',
-    default: '/var/run/secrets/kubernetes.io/serviceaccount',
   },
   LOG_LEVEL: {
     schema: oneOf(LOG_LEVELS).default('info'),
     description: `Lowest level to log: ${LOG_LEVELS.join(', ')}.`,
-    default: 'info',
   },
   LOG_FORMAT: {
     schema: oneOf(['json', 'text']).optional(),
@@ -726,19 +673,32 @@ export const SETTINGS = {
     schema: whole(0, 60).default(0),
     description:
       'Seconds on shutdown in which `/readyz` returns 503 and requests are still taken, so that a load balancer stops sending them first. Longer than it needs to notice.',
-    default: '0',
   },
   STOP_SECONDS: {
     schema: whole(0, 600).default(25),
     description: 'Seconds to wait on shutdown for running requests to finish.',
-    default: '25',
   },
   ARGON2_MEMORY_KIB: {
     schema: whole(64, 1_048_576).default(19_456),
     description: 'Memory argon2id uses to hash one password, in KiB.',
-    default: '19456',
   },
-} as const satisfies Record<string, Setting>
+})
+
+function documented<const Table extends Record<string, Setting>>(table: Table) {
+  const rows = Object.entries(table).map(([key, setting]) => [
+    key,
+    { ...setting, default: setting.default ?? defaultOf(setting) },
+  ])
+  return Object.fromEntries(rows) as {
+    readonly [Key in keyof Table]: Table[Key] & { readonly default?: string | undefined }
+  }
+}
+
+function defaultOf({ schema }: Setting): string | undefined {
+  const value = schema instanceof z.ZodDefault ? schema.def.defaultValue : undefined
+  if (typeof value === 'boolean') return value ? 'on' : 'off'
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
+}
 
 type Settings = { [Key in keyof typeof SETTINGS]: z.output<(typeof SETTINGS)[Key]['schema']> }
 
@@ -820,42 +780,19 @@ function withAddresses(settings: Settings): Config {
 
 function problemsBetween(config: Config, set: Record<string, unknown>): string[] {
   const problems: string[] = []
-  // Where SITE_URL defaults to APP_URL, only APP_URL is reported.
-  const site = set['SITE_URL'] === undefined ? undefined : config.SITE_URL
-  const addresses = { ...config, SITE_URL: site }
-  for (const key of [
-    'API_URL',
-    'AUTH_URL',
-    'MCP_URL',
-    'APP_URL',
-    'SITE_URL',
-    'REDIRECT_BASE_URL',
-    'AUTH_LOGIN_URL',
-    // Client secrets and tokens are sent there.
-    'CHAT_URL',
-  ] as const) {
-    const url = addresses[key]
-    if (url && !isSafelyPublic(url)) problems.push(`${key}: a public address must be https`)
+  // What is derived from another setting is reported there.
+  const addresses = Object.entries<Setting>(SETTINGS).flatMap(([key, rules]) => {
+    const url = set[key] === undefined ? undefined : config[key as keyof Config]
+    return url instanceof URL ? [{ key, url, ...rules }] : []
+  })
+  for (const { key, url, isPublic } of addresses) {
+    if (isPublic && !isSafelyPublic(url)) problems.push(`${key}: a public address must be https`)
   }
   if (!config.ALLOWED_REDIRECT_BASE_URLS.every((base) => isSafelyPublic(new URL(base)))) {
     problems.push('ALLOWED_REDIRECT_BASE_URLS: a public address must be https')
   }
-  for (const key of [
-    'API_URL',
-    'AUTH_URL',
-    'MCP_URL',
-    'APP_URL',
-    'SITE_URL',
-    'REDIRECT_BASE_URL',
-    // Operation paths are appended to these origins; a path here would be dropped silently.
-    'AUTH_SERVICE_URL',
-    'GATEWAY_URL',
-    'DEPLOY_URL',
-    'AGENT_RUNNER_URL',
-    'CHAT_URL',
-  ] as const) {
-    const url = addresses[key]
-    if (url && (url.pathname !== '/' || url.search || url.hash || url.username || url.password)) {
+  for (const { key, url, isOrigin } of addresses) {
+    if (isOrigin && (url.pathname !== '/' || url.search || url.hash || url.username || url.password)) {
       problems.push(`${key}: must be an origin, without path, query or user`)
     }
   }

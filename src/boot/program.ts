@@ -115,7 +115,7 @@ const settingsText = (): string =>
   Object.entries(SETTINGS)
     .map(
       ([key, setting]) =>
-        `${key}\n    ${setting.description}${'default' in setting ? ` Default: ${setting.default}.` : ''}`,
+        `${key}\n    ${setting.description}${setting.default ? ` Default: ${setting.default}.` : ''}`,
     )
     .join('\n')
 
