@@ -2,9 +2,8 @@
 import { createReadStream } from 'node:fs'
 import { lstat, mkdir, open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { BLOCK, paddingOf, sumOf, tarHeader } from '../src/contracts/tar-header.ts'
 
-/** The format works in blocks of this size. */
-const BLOCK = 512
 /** The name of an empty first entry, by which our backups are recognized. */
 const MARK = 'svc-embedded-database-1'
 
@@ -41,24 +40,12 @@ async function* fileEntry(path: string, name: string, size: number): AsyncGenera
     yield bytes as Buffer
   }
   if (read !== size) throw new Error(`${path} changed while it was read: is the database open elsewhere?`)
-  yield Buffer.alloc(padding(size))
+  yield Buffer.alloc(paddingOf(size))
 }
 
-/** POSIX.1-1988 "ustar": fixed fields, numbers in octal, a sum over the header with its own field as spaces. */
 function header(name: string, size: number, type: '0' | '5'): Buffer {
-  const block = Buffer.alloc(BLOCK)
   if (Buffer.byteLength(name) > 100) throw new Error(`${name} has too long a name for a backup`)
-  block.write(name, 0)
-  block.write(type === '5' ? '0000700' : '0000600', 100)
-  block.write('0000000', 108)
-  block.write('0000000', 116)
-  block.write(size.toString(8).padStart(11, '0'), 124)
-  block.write('00000000000', 136)
-  block.write('        ', 148)
-  block.write(type, 156)
-  block.write('ustar\u000000', 257)
-  block.write(`${sumOf(block).toString(8).padStart(6, '0')}\0 `, 148)
-  return block
+  return tarHeader({ name, size, mode: type === '5' ? 0o700 : 0o600, type })
 }
 
 export async function untar(source: AsyncIterable<Buffer>, folder: string): Promise<void> {
@@ -100,7 +87,7 @@ async function writeEntry(path: string, size: number, bytes: ExactReader): Promi
       await file.writeFile(part)
       left -= part.length
     }
-    await bytes.take(padding(size))
+    await bytes.take(paddingOf(size))
   } finally {
     await file.close()
   }
@@ -130,6 +117,3 @@ class ExactReader {
     while (!(await this.#chunks.next()).done);
   }
 }
-
-const padding = (size: number): number => (BLOCK - (size % BLOCK)) % BLOCK
-const sumOf = (block: Buffer): number => block.reduce((sum, byte) => sum + byte, 0)

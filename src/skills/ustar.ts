@@ -1,18 +1,17 @@
 /** A reproducible tar archive of a few small files: the same bytes wherever and whenever it is built. */
+import { BLOCK, paddingOf, tarHeader } from '../contracts/tar-header.ts'
 
 type Entry = { readonly path: string; readonly bytes: Uint8Array }
 
-/** The format works in blocks of this size. */
-const BLOCK = 512
 /** 1985-10-26T08:15Z, as npm sets it for every file: some tools complain about 1970. */
 const MODIFIED = 499_162_500
 
-/** POSIX.1-1988 "ustar", in the given order: regular files only, owner 0, mode 644. */
+/** In the given order: regular files only, owner 0, mode 644. */
 export function writeUstar(entries: readonly Entry[]): Buffer {
   const parts = entries.flatMap(({ path, bytes }) => [
     header(path, bytes.length),
     bytes,
-    Buffer.alloc(padding(bytes.length)),
+    Buffer.alloc(paddingOf(bytes.length)),
   ])
   return Buffer.concat([...parts, Buffer.alloc(2 * BLOCK)])
 }
@@ -22,19 +21,7 @@ function header(path: string, size: number): Buffer {
   if (!/^[\w-][\w./-]{0,98}$/.test(path) || path.split('/').some((part) => /^\.{0,2}$/.test(part))) {
     throw new Error(`${path} is no name for a file of a skill`)
   }
-  const block = Buffer.alloc(BLOCK)
-  block.write(path, 0)
-  block.write('0000644', 100)
-  block.write('0000000', 108)
-  block.write('0000000', 116)
-  block.write(octal(size), 124)
-  block.write(octal(MODIFIED), 136)
-  block.write('        ', 148)
-  block.write('0', 156)
-  block.write('ustar\u000000', 257)
-  const sum = block.reduce((all, byte) => all + byte, 0)
-  block.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148)
-  return block
+  return tarHeader({ name: path, size, mode: 0o644, type: '0', modified: MODIFIED })
 }
 
 /** Reads only what `writeUstar` wrote: the digest was checked before. */
@@ -45,10 +32,7 @@ export function readUstar(archive: Buffer): Entry[] {
     const path = archive.toString('latin1', at, at + 100).replace(/\0.*$/s, '')
     const from = at + BLOCK
     entries.push({ path, bytes: archive.subarray(from, from + size) })
-    at = from + size + padding(size)
+    at = from + size + paddingOf(size)
   }
   return entries
 }
-
-const padding = (size: number): number => (BLOCK - (size % BLOCK)) % BLOCK
-const octal = (value: number): string => value.toString(8).padStart(11, '0')
