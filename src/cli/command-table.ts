@@ -48,31 +48,22 @@ export const ROOT_OPTIONS: readonly Option[] = [
   { long: 'skill-prompt', summary: 'Print instructions for AI agents' },
 ]
 
-/** In which order help lists what follows these words. What is not named here comes behind it. */
+/** In which order help lists what follows these words, where it is not that of the contracts. What is not named comes behind it. */
 const ORDER: Readonly<Record<string, string>> = {
-  '': 'login logout status context datasource db docs skills agents access tokens apps notifications activity audit open api doctor completion',
-  context: 'list use show remove',
-  datasource: 'list query search',
-  db: 'list show create connect psql attach load loads remove',
+  '': 'login logout status context datasource db docs skills agents access tokens groups apps notifications activity audit open api doctor completion',
+  datasource: 'list query search preview eval evals threshold',
+  db: 'list show create connect psql attach load reload undo loads remove',
   docs: 'create sync undo status',
-  skills: 'list install show status',
-  agents: 'list day narrow revoke access clients block unblock provider off on machines',
+  agents: 'list day narrow revoke access clients block unblock machines provider off on',
   'agents provider':
     'add probe activate update pause resume remove disconnect clients create-client allow forbid rules set-rules preview links link unlink refusals',
-  'agents machines': 'create show update add-credential rotate-credential revoke-credential remove',
-  apps: 'list connect create push revisions diff logs deploy deployments rollback cancel runner remote tokens bind bindings pipelines checks maintenance proposals',
-  'agents access': 'end receipt receipts',
+  apps: 'list connect create push pull revisions diff logs deploy deployments rollback cancel runner remote tokens bind bindings events pipelines checks maintenance findings incident proposals',
   audit: 'export verify streams',
-  'audit streams': 'add remove',
-  'apps logs': 'groups push',
   'apps deployments': 'confirm-ended report-broken output',
   'apps remote': 'show set secret remove',
-  'apps tokens': 'create rotate revoke',
-  tokens: 'list rotate revoke',
   'apps pipelines': 'add edit run runs remove',
   'apps checks': 'add edit run history remove',
   'apps maintenance': 'status settings enable disable run runs',
-  'apps proposals': 'list show approve deny retry',
   notifications:
     'list ack follows follow integrations connect disconnect subscriptions subscribe pause resume unsubscribe test preview deliveries show retry recover replay',
 }
