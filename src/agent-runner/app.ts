@@ -4,6 +4,7 @@ import { ASK_MODEL_MAX_BYTES, ASK_MODEL_PATH } from '../contracts/agent-calls.ts
 import { ServiceError } from '../contracts/errors.ts'
 import type { ModelAnswer } from '../contracts/model-port.ts'
 import type { MaintenanceModels } from '../contracts/model-settings.ts'
+import { readJson } from '../contracts/read-json.ts'
 import { answer } from '../http/answer.ts'
 import { bearerOf } from '../http/authenticate.ts'
 import { readBytes } from '../http/read-body.ts'
@@ -61,15 +62,7 @@ export function createAgentRunnerApp(deps: AskDeps): ServiceApp {
 
 async function readAsked(request: Request): Promise<z.output<typeof Asked>> {
   const bytes = await readBytes(request, ASK_MODEL_MAX_BYTES)
-  const asked = Asked.safeParse(parseJson(Buffer.from(bytes).toString()))
+  const asked = Asked.safeParse(readJson(Buffer.from(bytes).toString()))
   if (!asked.success) throw new ServiceError('INVALID_REQUEST')
   return asked.data
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -14,6 +14,7 @@ import {
   type ToolRefusal,
 } from '../contracts/agent-tools.ts'
 import type { ModelMessage, ModelTurn, ToolCall, ToolResult } from '../contracts/model-port.ts'
+import { readJsonObject } from '../contracts/read-json.ts'
 import { askInBudget, type BudgetDeps } from './ask-in-budget.ts'
 import { MODEL_TOOLS, openingOf, REMINDER, resultText, SYSTEM } from './prompt.ts'
 
@@ -103,12 +104,7 @@ async function doCall(tools: AgentTools, { name, arguments: written }: ToolCall)
 
 function readArguments(written: string): object | undefined {
   if (Buffer.byteLength(written) > AGENT_LIMITS.argumentBytes) return undefined
-  try {
-    const value: unknown = JSON.parse(written.trim() === '' ? '{}' : written)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined
-  } catch {
-    return undefined
-  }
+  return readJsonObject(written.trim() === '' ? '{}' : written)
 }
 
 const refused = (problem: string): ToolAnswer => ({

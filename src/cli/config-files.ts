@@ -2,6 +2,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { ServiceError } from '../contracts/errors.ts'
+import { readJson } from '../contracts/read-json.ts'
 import type { Environment } from './environment.ts'
 
 const FORMAT = 1
@@ -53,12 +54,8 @@ function readOne(
 ): Record<string, unknown> {
   const content = readText(path)
   if (content === undefined) return { version: FORMAT, [entries]: {} }
-  let parsed: unknown
-  try {
-    parsed = JSON.parse(content)
-  } catch {
-    throw damaged(path, 'not valid JSON')
-  }
+  const parsed = readJson(content)
+  if (parsed === undefined) throw damaged(path, 'not valid JSON')
   if (!isObject(parsed) || typeof parsed['version'] !== 'number') throw damaged(path, 'no version')
   if (parsed['version'] > FORMAT) {
     throw new ServiceError(

@@ -1,6 +1,7 @@
 /** Asks one of the endpoints by which the client signs in. No token is sent: what is shown is in the fields. */
 import { CLI_CLIENT_ID, CLI_PATH } from '../contracts/cli-login.ts'
 import { ServiceError } from '../contracts/errors.ts'
+import { readJsonObject } from '../contracts/read-json.ts'
 import { USER_AGENT } from './client-version.ts'
 import type { Environment } from './environment.ts'
 import { sendRequest } from './http-request.ts'
@@ -45,7 +46,8 @@ export async function askLogin(
       retryAfterSeconds: Number(headers['retry-after']) || undefined,
     })
   }
-  const parsed = objectOf(body)
+  // RFC 7009: an answer without a body.
+  const parsed = readJsonObject(body) ?? {}
   const { error } = parsed
   if (status < 400 || typeof error === 'string')
     return { status, body: parsed, error: typeof error === 'string' ? error : undefined }
@@ -63,16 +65,6 @@ const signsInElsewhere = () =>
 
 export const isElsewhere = (error: unknown): boolean =>
   error instanceof ServiceError && error.code === 'NOT_FOUND'
-
-function objectOf(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text)
-    if (typeof value === 'object' && value !== null) return value as Record<string, unknown>
-  } catch {
-    // RFC 7009: an answer without a body.
-  }
-  return {}
-}
 
 export type LoginTokens = {
   readonly token: string

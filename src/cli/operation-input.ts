@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { PAGE_MAX } from '../contracts/limits.ts'
 import type { Input } from '../contracts/operations.ts'
+import { readJsonObject } from '../contracts/read-json.ts'
 import { fillText } from './cells.ts'
 import type { CommandContext } from './command-context.ts'
 import type { Argument, Command, CommandInput, Option } from './command.ts'
@@ -168,12 +169,8 @@ function readFile({ environment }: CommandContext, file: string): string {
 
 /** The server checks what is in it. */
 function jsonObject(text: string, what: string): object {
-  try {
-    const value: unknown = JSON.parse(text)
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
-  } catch {
-    // Falls through to the same error.
-  }
+  const value = readJsonObject(text)
+  if (value) return value
   const name = what.replace(/^t/, 'T')
   throw usageError(`${name} is not a JSON object`, 'Name a file that has one, or - for stdin')
 }

@@ -2,6 +2,7 @@
  * The conditions of an http check, in the words that Gatus made common: `[STATUS] == 200`, `[RESPONSE_TIME] < 300`,
  * `[BODY].status == UP`, `len([BODY].items) > 0`, `has([BODY].error) == false`, `[BODY] == pat(*ok*)`.
  */
+import { readJson } from './read-json.ts'
 
 const COMPARISONS = ['==', '!=', '<=', '>=', '<', '>'] as const
 type Comparison = (typeof COMPARISONS)[number]
@@ -102,12 +103,8 @@ function lengthOf(value: unknown): string | undefined {
 }
 
 function readPath(body: string, path: readonly (string | number)[]): unknown {
-  let value: unknown
-  try {
-    value = JSON.parse(body)
-  } catch {
-    return path.length === 0 ? body : undefined
-  }
+  let value = readJson(body)
+  if (value === undefined) return path.length === 0 ? body : undefined
   for (const step of path) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return undefined
     value = (value as Record<string | number, unknown>)[step]

@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { ServiceError } from './errors.ts'
 import { field } from './field.ts'
 import { PAGE_DEFAULT, PAGE_MAX } from './limits.ts'
+import { readJson } from './read-json.ts'
 
 export const pageInput = {
   limit: field(
@@ -59,12 +60,8 @@ const Key = z
 
 export function readCursor(cursor: string | undefined, parts: number): string[] | undefined {
   if (cursor === undefined) return undefined
-  try {
-    const key = Key.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString()))
-    if (key.length === parts) return key
-  } catch {
-    // Falls through to the same error.
-  }
+  const key = Key.safeParse(readJson(Buffer.from(cursor, 'base64url').toString())).data
+  if (key?.length === parts) return key
   throw new ServiceError('INVALID_REQUEST', 'The cursor is not valid', {
     hint: 'Leave `cursor` out to start from the first page.',
   })

@@ -1,5 +1,6 @@
 /** JWTs of one type under one HS256 key: only this type, issuer, audience and algorithm are accepted. */
 import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto'
+import { readJwtPart } from './read-jwt-part.ts'
 
 export type JwtKind = { readonly typ: string; readonly issuer: string; readonly audience: string }
 type Claims = Record<string, unknown>
@@ -27,7 +28,7 @@ export function hs256(key: Uint8Array, kind: JwtKind) {
       if (head === undefined || body === undefined || mac === undefined) return undefined
       // Before anything is parsed.
       if (!timingSafeEqual(macOf(`${head}.${body}`), Buffer.from(mac, 'base64url'))) return undefined
-      const [protectedHeader, claims] = [decode(head), decode(body)]
+      const [protectedHeader, claims] = [readJwtPart(head), readJwtPart(body)]
       if (!protectedHeader || !claims) return undefined
       const isOurs =
         protectedHeader['alg'] === 'HS256' &&
@@ -60,26 +61,10 @@ function isFor(
 
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-function decode(text: string): Claims | undefined {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString())
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Claims)
-      : undefined
-  } catch {
-    return undefined
-  }
-}
-
 const seconds = (date: Date): number => Math.floor(date.getTime() / 1000)
 
 /** The type a JWT claims to be, unverified: it only selects the verifier. */
 export function jwtType(token: string): string | undefined {
-  try {
-    const header: unknown = JSON.parse(Buffer.from(token.split('.', 1)[0]!, 'base64url').toString())
-    const typ = (header as { typ?: unknown } | null)?.typ
-    return typeof typ === 'string' ? typ : undefined
-  } catch {
-    return undefined
-  }
+  const typ = readJwtPart(token.split('.', 1)[0]!)?.['typ']
+  return typeof typ === 'string' ? typ : undefined
 }

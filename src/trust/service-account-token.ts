@@ -3,6 +3,7 @@
  * cluster. Whether it is genuine the cluster decides.
  */
 import { sha256 } from './keyed-hash.ts'
+import { readJwtPart } from './read-jwt-part.ts'
 
 export type ServiceAccountClaims = {
   readonly namespace: string
@@ -25,7 +26,7 @@ export const readServiceAccountToken = (token: string): ServiceAccountClaims | u
 function claimsIn(token: string): ServiceAccountClaims | undefined {
   const [, body, signature, ...rest] = token.split('.')
   if (body === undefined || signature === undefined || rest.length > 0) return undefined
-  const claims = decode(body)
+  const claims = readJwtPart(body)
   const [, namespace, name] = SUBJECT.exec(textIn(claims?.['sub'])) ?? []
   if (claims === undefined || namespace === undefined || name === undefined) return undefined
   const bound = claims['kubernetes.io'] as { serviceaccount?: { uid?: unknown } } | null | undefined
@@ -50,14 +51,3 @@ export const isServiceAccountToken = (token: string): boolean => claimsIn(token)
 export const serviceAccountTokenKey = (token: string): string => sha256(token)
 
 const textIn = (value: unknown): string => (typeof value === 'string' ? value : '')
-
-function decode(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString())
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined
-  } catch {
-    return undefined
-  }
-}

@@ -1,5 +1,6 @@
 /** The operator's app at the chat service: installing it in a workspace, and finding out who somebody is there. */
 import * as z from 'zod'
+import { readJson } from '../../contracts/read-json.ts'
 import type {
   ChatApp,
   ChatInstallation,
@@ -7,7 +8,7 @@ import type {
 } from '../../cores/notifications/channels/channel-ports.ts'
 import type { GuardedPost } from '../outbound/guarded-post.ts'
 import { readIdToken } from './id-token.ts'
-import { parseJson, webApi, type Said, type WebApi } from './web-api.ts'
+import { webApi, type Said, type WebApi } from './web-api.ts'
 
 export type ChatAppSettings = {
   readonly clientId: string
@@ -94,7 +95,7 @@ async function ask(call: WebApi, what: Parameters<WebApi>[0]): Promise<Said | un
 async function publishedKeys(post: GuardedPost, chatUrl: URL): Promise<unknown> {
   const url = new URL('/openid/connect/keys', chatUrl).href
   const posted = await post({ method: 'GET', url, headers: {}, redirects: 0 })
-  const keys = posted.kind === 'answered' && posted.status === 200 ? parseJson(posted.text) : undefined
+  const keys = posted.kind === 'answered' && posted.status === 200 ? readJson(posted.text) : undefined
   if (keys === undefined) throw new Error('the chat service shows no keys')
   return keys
 }

@@ -1,7 +1,7 @@
 /** Checks an id token of the chat service: its signature, and that it is from there, for us, for now and for this walk. */
 import { createPublicKey, verify } from 'node:crypto'
 import * as z from 'zod'
-import { parseJson } from './web-api.ts'
+import { readJson } from '../../contracts/read-json.ts'
 
 const Header = z.object({ alg: z.literal('RS256'), kid: z.string() })
 const Claims = z.looseObject({
@@ -61,4 +61,4 @@ function keyOf(published: unknown, kid: string) {
   }
 }
 
-const decoded = (part: string): unknown => parseJson(Buffer.from(part, 'base64url').toString('utf8'))
+const decoded = (part: string): unknown => readJson(Buffer.from(part, 'base64url').toString('utf8'))

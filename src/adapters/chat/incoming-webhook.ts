@@ -1,8 +1,8 @@
 /** A line into a chat channel by its incoming webhook: Slack's, and those of Mattermost and Rocket.Chat, which copy it. */
+import { readJson } from '../../contracts/read-json.ts'
 import type { ChannelPort } from '../../cores/notifications/channels/channel-ports.ts'
 import { outcomeOf, withoutAnswer, type Meaning } from '../outbound/answer-outcomes.ts'
 import type { GuardedPost } from '../outbound/guarded-post.ts'
-import { parseJson } from './web-api.ts'
 
 export const sendChatWebhook =
   (post: GuardedPost): ChannelPort<'chat'> =>
@@ -56,7 +56,7 @@ function meaningOfWords(status: number, said: string): Meaning | undefined {
 
 /** Slack says a bare word, Mattermost an object with an id. */
 function wordOf(said: string): string {
-  const object = /^\s*\{/.test(said) ? parseJson(said) : undefined
+  const object = /^\s*\{/.test(said) ? readJson(said) : undefined
   const id = typeof object === 'object' && object !== null && 'id' in object ? object.id : said
   return String(id).trim().slice(0, 100)
 }

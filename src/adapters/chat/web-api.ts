@@ -1,5 +1,6 @@
 /** One call to the chat service's own API, which answers 200 to everything and says in the body what it meant. */
 import * as z from 'zod'
+import { readJson } from '../../contracts/read-json.ts'
 import type { GuardedPost, Posted } from '../outbound/guarded-post.ts'
 
 const Said = z.looseObject({ ok: z.boolean(), error: z.string().optional() })
@@ -29,15 +30,6 @@ export const webApi =
     })
     return {
       posted,
-      said: posted.kind === 'answered' ? Said.safeParse(parseJson(posted.text)).data : undefined,
+      said: posted.kind === 'answered' ? Said.safeParse(readJson(posted.text)).data : undefined,
     }
   }
-
-/** Undefined where it is none. */
-export function parseJson(text: string | undefined): unknown {
-  try {
-    return JSON.parse(text ?? '')
-  } catch {
-    return undefined
-  }
-}

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import type { PullRequestCode } from '../../contracts/git-hosts.ts'
+import { readJson } from '../../contracts/read-json.ts'
 import type { ProposedBranch, RemoteAccess } from '../../cores/remotes/git-host-port.ts'
 import type { GuardedPost } from '../outbound/guarded-post.ts'
 
@@ -90,7 +91,7 @@ export function hostApi(
 
   function read<S extends z.ZodType>({ status, text }: Answered, schema: S): z.output<S> {
     if (status >= 400) throw new HostFailed('REMOTE_REFUSED', { status })
-    const parsed = schema.safeParse(parse(text))
+    const parsed = schema.safeParse(readJson(text))
     if (!parsed.success) throw new HostFailed('REMOTE_UNREADABLE', { status })
     return parsed.data
   }
@@ -122,16 +123,8 @@ function isLimited({
   readonly retryAfterSeconds?: number | undefined
 }): boolean {
   if (status !== 403) return status === 429
-  const said = Message.safeParse(parse(text)).data?.message ?? ''
+  const said = Message.safeParse(readJson(text)).data?.message ?? ''
   return retryAfterSeconds !== undefined || /\brate limit\b/i.test(said)
-}
-
-function parse(text: string | undefined): unknown {
-  try {
-    return JSON.parse(text ?? '')
-  } catch {
-    return undefined
-  }
 }
 
 /** Names and hashes go back into addresses: nothing else does. */

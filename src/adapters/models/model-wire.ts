@@ -1,5 +1,6 @@
 /** A wire is a pure pair: our request as the provider wants it, and its answer as ours. */
 import type { ModelRequest, ModelTurn } from '../../contracts/model-port.ts'
+import { readJsonObject } from '../../contracts/read-json.ts'
 
 export type WireSettings = {
   /** What the provider calls the model. */
@@ -77,11 +78,4 @@ export const argumentsText = (value: unknown): string =>
   typeof value === 'string' ? value : JSON.stringify(value ?? {})
 
 /** For the way back: what was not JSON becomes an empty object, because providers refuse anything else. */
-export function argumentsObject(text: string): unknown {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {}
-  } catch {
-    return {}
-  }
-}
+export const argumentsObject = (text: string): object => readJsonObject(text) ?? {}

@@ -1,11 +1,11 @@
 /** Checks an MCP endpoint with a token: handshake, tools/list, and the tool whoami. */
+import { readJson } from '../../contracts/read-json.ts'
 import {
   assertCheck,
   LEGACY,
   mcpRequest,
   member,
   MODERN,
-  parse,
   readBody,
   sanitize,
   sendRequest,
@@ -84,7 +84,7 @@ async function callMethod(
 /** JSON, or the last event of a stream. */
 function parseReply(type: string, text: string): Reply | undefined {
   const isStream = type.startsWith('text/event-stream')
-  const body = parse(
+  const body = readJson(
     isStream
       ? (text
           .match(/^data: ?(.+)$/gm)
@@ -99,7 +99,7 @@ function parseReply(type: string, text: string): Reply | undefined {
 function formatWhoami(result: unknown): string {
   const content = member(result, 'content')
   const text: unknown = Array.isArray(content) ? member(content[0], 'text') : undefined
-  const who = typeof text === 'string' ? parse(text) : undefined
+  const who = typeof text === 'string' ? readJson(text) : undefined
   const [user, organization, role] = [
     member(member(who, 'user'), 'email'),
     member(member(who, 'organization'), 'name'),

@@ -1,4 +1,5 @@
 /** Requests of the checks: sent as an MCP client would, without following redirects; failures are CheckFailed. */
+import { readJson } from '../../contracts/read-json.ts'
 
 export type Json = Record<string, unknown>
 export type HttpOptions = { fetch: typeof fetch; timeoutMs?: number }
@@ -46,7 +47,7 @@ export async function fetchJson(check: string, url: URL, http: HttpOptions, reme
   const response = await sendRequest(check, url, { headers: { accept: 'application/json' } }, http)
   assertCheck(response.status === 200, `${check}: ${sanitize(url.href)} returned ${response.status}`, remedy)
   const body = await readBody(check, url, response)
-  const parsed = parse(body)
+  const parsed = readJson(body)
   assertCheck(isObject(parsed), `${check}: ${sanitize(url.href)} did not return a JSON object`, remedy)
   return parsed
 }
@@ -97,14 +98,6 @@ export function mcpRequest(
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, ...own } }),
-  }
-}
-
-export function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }
 

@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, lstatSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { readJsonObject } from '../../contracts/read-json.ts'
 import type { CommandContext } from '../command-context.ts'
 
 /** Of a source tree. Pushes leave it out. */
@@ -18,7 +19,7 @@ export async function readPushedRevision(
 ): Promise<string | undefined> {
   const path = join(folder, APP_FILE)
   if (!existsSync(path)) return undefined
-  const saved = parsed(readFileSync(path, 'utf8'))
+  const saved = readJsonObject(readFileSync(path, 'utf8'))
   const { apiUrl } = await ctx.resolveContext()
   if (saved?.['server'] !== apiUrl.origin || saved['app'] !== alias) return undefined
   const { revision } = saved
@@ -43,14 +44,4 @@ export async function savePushedRevision(
   const temporary = `${path}.${randomBytes(6).toString('hex')}`
   writeFileSync(temporary, `${JSON.stringify(saved, null, 2)}\n`, { flag: 'wx' })
   renameSync(temporary, path)
-}
-
-/** Somebody may have written anything into it: then nothing is known. */
-function parsed(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined
-  } catch {
-    return undefined
-  }
 }

@@ -1,6 +1,7 @@
 /** Verifies a receipt offline: that it is as it was signed, by a key that stands for itself and is vouched for. */
 import { verify } from 'node:crypto'
 import { receiptText, type ReceiptFile, type SignedReceipt } from '../../contracts/receipt-format.ts'
+import { readJson, readJsonObject } from '../../contracts/read-json.ts'
 import { isVouched, readKeys } from './verify-trail.ts'
 
 export type ReceiptReport = {
@@ -12,23 +13,14 @@ export type ReceiptReport = {
 
 /** Undefined: it is no receipt. */
 export function readReceipt(text: string): ReceiptFile | undefined {
-  try {
-    const read = JSON.parse(text) as Partial<ReceiptFile> | null
-    if (!read) return undefined
-    const isIt = typeof read.signed === 'string' && typeof read.signature === 'string'
-    return isIt && Array.isArray(read.keys) ? (read as ReceiptFile) : undefined
-  } catch {
-    return undefined
-  }
+  const read = readJsonObject(text)
+  const isIt = typeof read?.['signed'] === 'string' && typeof read['signature'] === 'string'
+  return isIt && Array.isArray(read['keys']) ? (read as ReceiptFile) : undefined
 }
 
 export function verifyReceipt({ signed, signature, keys }: ReceiptFile): ReceiptReport {
-  let receipt: SignedReceipt | null = null
-  try {
-    receipt = JSON.parse(signed) as SignedReceipt
-  } catch {
-    // Not signed by us.
-  }
+  // What is no JSON was not signed by us.
+  const receipt = (readJson(signed) ?? null) as SignedReceipt | null
   const key = receipt?.receipt === 1 ? readKeys(keys).get(receipt.key) : undefined
   const intact =
     key !== undefined &&
