@@ -2,6 +2,7 @@
 import { readRequestBody } from '@modelcontextprotocol/server'
 import { BODY_MAX_BYTES } from '../src/contracts/limits.ts'
 import { isKnownToFit } from '../src/contracts/known-to-fit.ts'
+import { readJson } from '../src/contracts/read-json.ts'
 
 export type Message = {
   readonly text: string
@@ -15,15 +16,7 @@ export async function readMessage(request: Request): Promise<Message> {
     ? { tooLarge: false as const, text: await request.text() }
     : await readRequestBody(request, BODY_MAX_BYTES)
   if (body.tooLarge) return { text: '', json: undefined, isTooLarge: true }
-  return { text: body.text, json: parse(body.text), isTooLarge: false }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
+  return { text: body.text, json: readJson(body.text), isTooLarge: false }
 }
 
 /** No message of ours needs more; beyond a few thousand, reading one overflows the stack. */

@@ -7,6 +7,7 @@ import { eq } from '../../db/drizzle.ts'
 import { oauthMetadataDocuments, platformOauthClients } from '../../db/schema.ts'
 import { METADATA_DOCUMENT, METADATA_DOCUMENT_DAYS } from '../../src/contracts/limits.ts'
 import { whyUnfetched } from '../../src/contracts/unfetched.ts'
+import { readUtf8JsonObject } from '../../src/contracts/read-json.ts'
 import { documentDigest } from './canonical-json.ts'
 import type { ConnectorDeps } from './dependencies.ts'
 import { isStorable } from './is-storable.ts'
@@ -79,15 +80,9 @@ async function read(deps: FetchDeps, url: string): Promise<Record<string, unknow
   if (answer.status !== 200) throw refusal(`${NOT_FETCHED}: it answered with the status ${answer.status}`)
   const type = answer.headers.get('content-type') ?? ''
   if (!/^application\/(json|[\w.-]+\+json)\b/i.test(type)) throw refusal('is not JSON')
-  try {
-    const document: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(answer.body))
-    if (typeof document === 'object' && document !== null && !Array.isArray(document)) {
-      return document as Record<string, unknown>
-    }
-  } catch {
-    // Falls through to the same refusal.
-  }
-  throw refusal('is not a JSON object')
+  const document = readUtf8JsonObject(answer.body)
+  if (!document) throw refusal('is not a JSON object')
+  return document
 }
 
 const refusal = (problem: string) => new errors.InvalidClient(`the client's metadata document ${problem}`)

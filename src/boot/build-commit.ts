@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { inflateSync } from 'node:zlib'
+import { readJsonObject } from '../contracts/read-json.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const COMMIT = /^[0-9a-f]{40}$/
@@ -21,13 +22,8 @@ export function buildTag(version: string, root: string = ROOT): string | null {
 
 /** Undefined where nothing usable was written down. */
 function packed(root: string): { commit: string; tag: unknown } | undefined {
-  const text = read(join(root, 'dist/build-info.json'))
-  try {
-    const { commit, tag } = JSON.parse(text ?? '{}') as { commit?: unknown; tag?: unknown }
-    return typeof commit === 'string' && COMMIT.test(commit) ? { commit, tag } : undefined
-  } catch {
-    return undefined
-  }
+  const { commit, tag } = readJsonObject(read(join(root, 'dist/build-info.json'))) ?? {}
+  return typeof commit === 'string' && COMMIT.test(commit) ? { commit, tag } : undefined
 }
 
 /** By reading git's own files: a server starts no other program, and may run where there is no git. */

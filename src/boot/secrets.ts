@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as z from 'zod'
+import { readJson } from '../contracts/read-json.ts'
 import { ConfigProblems, SECRET_KEYS, type Config, type SecretKey, type ServiceName } from './config.ts'
 import { isEmbedded } from './services.ts'
 
@@ -62,7 +63,7 @@ async function storedSecrets(folder: string): Promise<Secrets> {
     throw error
   })
   if (text !== undefined) {
-    const stored = StoredSecrets.safeParse(parseJson(text))
+    const stored = StoredSecrets.safeParse(readJson(text))
     if (stored.success) return stored.data
     throw new Error(
       `${file} is damaged. Restore it from a backup: without these secrets every token is invalid.`,
@@ -71,14 +72,6 @@ async function storedSecrets(folder: string): Promise<Secrets> {
   const generated = Object.fromEntries(SECRET_KEYS.map((key) => [key, randomBytes(32).toString('hex')]))
   await writePrivateFile(file, `${JSON.stringify(generated, null, 2)}\n`)
   return generated
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** Atomic, and never readable by anybody else. */

@@ -10,6 +10,7 @@ import {
 } from '../contracts/agent-calls.ts'
 import { ServiceError } from '../contracts/errors.ts'
 import { BEARER_MAX } from '../contracts/limits.ts'
+import { readJson } from '../contracts/read-json.ts'
 import {
   callTool,
   claimNextRun,
@@ -126,15 +127,7 @@ async function authenticateCall(
 }
 
 function readGiven(schema: z.ZodType, bytes: Uint8Array): object {
-  const read = schema.safeParse(parseJson(Buffer.from(bytes).toString()))
+  const read = schema.safeParse(readJson(Buffer.from(bytes).toString()))
   if (!read.success) throw new ServiceError('INVALID_REQUEST')
   return read.data as object
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

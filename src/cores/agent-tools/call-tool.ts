@@ -15,6 +15,7 @@ import {
 } from '../../contracts/agent-tools.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { RULES_MODEL } from '../../contracts/outcomes.ts'
+import { readJson } from '../../contracts/read-json.ts'
 import { recordFinding } from '../findings/index.ts'
 import { Fenced } from '../maintenance/index.ts'
 import { proposeChange, type ProposalDeps } from '../proposals/index.ts'
@@ -127,21 +128,13 @@ const EMPTY: { readonly [Name in AgentToolName]?: (shown: ToolOutput<Name>) => b
 
 /** Names and rules of ours only: what was written is not repeated. */
 function readArguments(schema: z.ZodObject, written: string): unknown {
-  const read = schema.safeParse(parseJson(written))
+  const read = schema.safeParse(withoutNulls(readJson(written)))
   if (read.success) return read.data
   const problems = read.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`.slice(0, 200))
   throw new ToolRefused('INVALID_ARGUMENTS', problems.slice(0, PROBLEMS_MAX))
 }
 
 const PROBLEMS_MAX = 10
-
-function parseJson(text: string): unknown {
-  try {
-    return withoutNulls(JSON.parse(text))
-  } catch {
-    return undefined
-  }
-}
 
 /** Models write `null` for what they leave out. */
 const withoutNulls = (value: unknown): unknown =>

@@ -1,5 +1,6 @@
 /** The verdict of a judge: one call of one tool, with one of three words. Prose is none. */
 import type { ModelTool, ModelTurn } from '../../contracts/model-port.ts'
+import { readJsonObject } from '../../contracts/read-json.ts'
 
 const VERDICTS = ['pass', 'fail', 'indeterminate'] as const
 type Verdict = (typeof VERDICTS)[number]
@@ -19,10 +20,6 @@ export const VERDICT_TOOL = {
 export function verdictOf({ calls: [call, ...others], ending }: ModelTurn): Verdict | undefined {
   const isEnded = ending === 'tool_calls' || ending === 'stop'
   if (!call || others.length > 0 || call.name !== VERDICT_TOOL.name || !isEnded) return undefined
-  try {
-    const { verdict } = JSON.parse(call.arguments) as { verdict?: unknown }
-    return VERDICTS.find((one) => one === verdict)
-  } catch {
-    return undefined
-  }
+  const verdict = readJsonObject(call.arguments)?.['verdict']
+  return VERDICTS.find((one) => one === verdict)
 }

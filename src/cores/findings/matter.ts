@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import type { Matter } from '../../../db/schema.ts'
 import type { EvidenceRead } from '../../contracts/agent-tools.ts'
 import { foldBlanks } from '../../contracts/plain-text.ts'
+import { readJsonObject } from '../../contracts/read-json.ts'
 import { templateOf } from '../logs/index.ts'
 
 /** The files and the first log line that it cites; without either, the check or the deployed revision. */
@@ -49,12 +50,8 @@ function subjectOf(cited: readonly EvidenceRead[]): string | null {
 
 /** Of what our own tools wrote. */
 function idIn(text: string, name: string): string | undefined {
-  try {
-    const value: unknown = (JSON.parse(text) as Record<string, unknown> | null)?.[name]
-    return typeof value === 'string' ? value : undefined
-  } catch {
-    return undefined
-  }
+  const value = readJsonObject(text)?.[name]
+  return typeof value === 'string' ? value : undefined
 }
 
 /** Not ending in half a character, which the database would refuse. */

@@ -1,5 +1,6 @@
 /** The metadata that an issuer publishes about itself: where its keys are. */
 import { whyUnfetched } from '../../contracts/unfetched.ts'
+import { readUtf8JsonObject } from '../../contracts/read-json.ts'
 import type { GuardedFetch } from '../dependencies.ts'
 
 const METADATA = { bytes: 64 * 1024, ms: 2_500 }
@@ -45,25 +46,13 @@ async function readAt(
   })
   if (typeof answer === 'string') return missing(answer)
   if (answer.status !== 200) return missing(`it answered with the status ${answer.status}`)
-  const document = parse(answer.body)
+  const document = readUtf8JsonObject(answer.body)
   const wrong = (problem: string) => ({ problem, isOfDocument: true })
   if (!document) return wrong('its metadata is not a JSON object')
   // OpenID Connect Discovery 4.3, RFC 8414 3.3: exactly the one that was asked for.
   if (document.issuer !== issuer) return wrong(`its metadata is of the issuer ${shown(document.issuer)}`)
   if (!isKeyAddress(document.jwks_uri)) return wrong('its metadata has no https jwks_uri')
   return { jwksUri: document.jwks_uri }
-}
-
-function parse(body: Uint8Array): Record<string, unknown> | undefined {
-  try {
-    const document: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
-    if (typeof document === 'object' && document !== null && !Array.isArray(document)) {
-      return document as Record<string, unknown>
-    }
-  } catch {
-    // Falls through to the same answer.
-  }
-  return undefined
 }
 
 const isKeyAddress = (value: unknown): value is string =>

@@ -4,6 +4,7 @@
  */
 import { Email } from '../../contracts/fields.ts'
 import { isSubject, type RefusalReason } from '../../contracts/identity-provider-states.ts'
+import { readUtf8JsonObject } from '../../contracts/read-json.ts'
 import { isAlgorithm, verifySignature, type Algorithm } from '../../trust/signature.ts'
 import type { ProviderKeys } from './provider-keys.ts'
 
@@ -64,7 +65,7 @@ export const isRefused = (value: object): value is Refused => 'reason' in value
 /** Header and claims. Keys in the header (jwk, jku, x5u, x5c) are never looked at. */
 export function readAssertion(text: string): UnverifiedAssertion | Refused {
   const parts = text.length > ASSERTION_MAX_BYTES ? null : COMPACT.exec(text)
-  const [header, claims] = [decode(parts?.[1]), decode(parts?.[2])]
+  const [header, claims] = [1, 2].map((at) => readUtf8JsonObject(Buffer.from(parts?.[at] ?? '', 'base64url')))
   if (!parts || !header || !claims) return { reason: 'malformed' }
   if (typeof header.typ !== 'string' || !isType(header.typ)) return { reason: 'type' }
   if (!isAlgorithm(header.alg)) return { reason: 'algorithm' }
@@ -210,15 +211,3 @@ const isText = (value: unknown): value is string =>
 
 /** RFC 7515, 4.1.9: with or without `application/`, in any case. */
 const isType = (typ: string): boolean => typ.toLowerCase().replace(/^application\//, '') === TYPE
-
-function decode(part: string | undefined): Claims | undefined {
-  try {
-    const bytes = Buffer.from(part ?? '', 'base64url')
-    const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Claims)
-      : undefined
-  } catch {
-    return undefined
-  }
-}

@@ -4,6 +4,7 @@
  * too much rather than too little. Pure.
  */
 import { posix } from 'node:path'
+import { readJsonObject } from '../../contracts/read-json.ts'
 
 export type ManifestText = { readonly path: string; readonly text: string }
 
@@ -47,13 +48,9 @@ const RUNS_BEFORE = /install|build|prepare|prepublish|pack|compile|bundle|deploy
 
 /** Of a manifest that is none, nothing. */
 function scriptsIn(text: string): string[] {
-  try {
-    const { scripts } = JSON.parse(text) as { scripts?: unknown }
-    if (typeof scripts !== 'object' || scripts === null) return []
-    return Object.entries(scripts)
-      .flatMap(([name, script]: [string, unknown]) => (RUNS_BEFORE.test(name) ? [script].flat() : []))
-      .filter((script): script is string => typeof script === 'string')
-  } catch {
-    return []
-  }
+  const scripts = readJsonObject(text)?.['scripts']
+  if (typeof scripts !== 'object' || scripts === null) return []
+  return Object.entries(scripts)
+    .flatMap(([name, script]: [string, unknown]) => (RUNS_BEFORE.test(name) ? [script].flat() : []))
+    .filter((script): script is string => typeof script === 'string')
 }

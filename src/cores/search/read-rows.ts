@@ -1,4 +1,5 @@
 /** Rows of a data source's database, checked before they are used: its server may be anybody's, and send anything. */
+import { readJsonObject } from '../../contracts/read-json.ts'
 import { problem } from '../../../db/managed/problem.ts'
 
 /** Of a table of 1,600 columns with names of 63 bytes. In memory, JSON takes many times the memory of its text. */
@@ -89,13 +90,9 @@ export function passagesIn(json: unknown, columns: ReadonlyMap<string, ColumnInf
 }
 
 function aboutIn(text: string): Pick<RowPassages, 'key' | 'model' | 'dimensions'> | undefined {
-  try {
-    const { key, model, dimensions } = JSON.parse(text) as Fields
-    const isAbout = typeof key === 'string' && typeof model === 'string' && typeof dimensions === 'number'
-    return isAbout ? { key, model, dimensions } : undefined
-  } catch {
-    return undefined
-  }
+  const { key, model, dimensions } = readJsonObject(text) ?? {}
+  const isAbout = typeof key === 'string' && typeof model === 'string' && typeof dimensions === 'number'
+  return isAbout ? { key, model, dimensions } : undefined
 }
 
 export const columnsIn = (json: unknown): ColumnInfo[] => listIn(json).map(columnIn)
