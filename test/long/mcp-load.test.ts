@@ -34,14 +34,12 @@ const SECONDS = 20
 const QUIET_CALLS = 60
 const QUIET_PAUSE_MS = 100
 /**
- * The median of the quiet agent beside 600 open calls, as a multiple of what it is alone: of the others' calls two run at
- * a time. Without that, the 16 that may be open would all be before it.
+ * Calls of the other agent that end while one of the quiet agent's is open, at the median: of the others' calls two run at a
+ * time. Without that, the 16 that may be open would all be before it.
  */
-const SLOWER_MAX = 5
-/** Calls of the other agent that end while one of the quiet agent's is open, at the median: a count, whatever the machine does. */
 const OVERTAKEN_MAX = 6
-/** How long a person may wait for a revocation under full load. */
-const REVOKED_WITHIN_MS = 5_000
+/** Calls that are answered while a person waits for a revocation under full load: one of each agent for each of its steps. */
+const ANSWERED_MEANWHILE_MAX = 64
 /**
  * What one call may leave behind after a collection. Clean runs moved by at most 190 bytes, up or down; a kilobyte that
  * was kept for each answered call showed as 690.
@@ -94,25 +92,19 @@ test('one agent with 600 open calls is told to wait, and another hardly notices'
   const [one, quiet] = [await connected(), await connected()]
   const agent = new Agent({ keepAlive: true, maxSockets: LANES_OF_ONE + 1 })
   // The first calls load the SDK and compile everything.
-  await callQuietly(agent, quiet.tokens.access)
-  const before = await callQuietly(agent, quiet.tokens.access)
+  const alone = await callQuietly(agent, quiet.tokens.access)
   const load = await startLoad([{ token: one.tokens.access, lanes: LANES_OF_ONE }])
   await load.everyAgentAnswered
   const beside = await callQuietly(agent, quiet.tokens.access)
   const [ofOne] = await load.stop()
-  // Again, because others may use this machine now and then.
-  const alone = [...before, ...(await callQuietly(agent, quiet.tokens.access))]
   agent.destroy()
   const overtakers = beside.map((call) => endedDuring(call, ofOne!)).toSorted((a, b) => a - b)
   const overtaken = overtakers[Math.floor(overtakers.length / 2)]!
   console.log(
-    `alone: median ${ms(median(alone))}, p95 ${ms(p95(alone))}; beside ${LANES_OF_ONE} open calls: ` +
-      `median ${ms(median(beside))}, p95 ${ms(p95(beside))}, overtaken by ${overtakers.join(' ')}; ` +
-      `the one: ${counted(ofOne!)}`,
+    `beside ${LANES_OF_ONE} open calls: overtaken by ${overtakers.join(' ')}; the one: ${counted(ofOne!)}`,
   )
   expect(outcomes([...alone, ...beside])).toEqual(['answered'])
   expect(outcomes(ofOne!).toSorted()).toEqual(['429', 'answered'])
-  expect(median(beside) / median(alone), 'times slower').toBeLessThan(SLOWER_MAX)
   expect(overtaken, 'calls of the other that ended meanwhile').toBeLessThanOrEqual(OVERTAKEN_MAX)
   const refused = await system.as({ token: one.org.owner.token, organization: one.org.id })(listActivity, {
     outcome: 'refused',
@@ -151,15 +143,19 @@ test('a grant revoked under load ends at once, and no call before it is lost', a
     one: ofOne!,
     second: ofSecond!,
   })
+  const answeredMeanwhile = endedDuring(
+    { began: asked, ended: acknowledged },
+    all.flatMap(([, some]) => some),
+  )
   const calls = all.reduce((sum, [, some]) => sum + some.length, 0)
   console.log(
     `${CALLS_AT_ONCE} calls at once for ${(took / 1000).toFixed(0)} s, ` +
-      `revoked within ${ms(acknowledged - asked)}; ` +
+      `${answeredMeanwhile} answered until one was revoked; ` +
       all.map(([when, calls]) => `${when}: ${counted(calls)}`).join('; ') +
-      `; p95 of others ${ms(p95(ofOthers.flat()))}; kept ${mib(keptBefore)}, then ${mib(keptAfter)} ` +
+      `; kept ${mib(keptBefore)}, then ${mib(keptAfter)} ` +
       `after ${calls} calls`,
   )
-  expect(acknowledged - asked).toBeLessThan(REVOKED_WITHIN_MS)
+  expect(answeredMeanwhile).toBeLessThanOrEqual(ANSWERED_MEANWHILE_MAX)
   for (const [, calls] of all) expect(calls.length).toBeGreaterThan(0)
   expect(outcomes(before)).toEqual(['answered'])
   expect(outcomes(after)).toEqual(['401'])
@@ -206,15 +202,10 @@ const counted = (calls: readonly Called[]): string =>
     .map((one) => `${calls.filter(({ outcome }) => outcome === one).length} ${one}`)
     .join(', ')
 
-const times = (calls: readonly Called[]): number[] =>
-  calls.map(({ began, ended }) => ended - began).toSorted((a, b) => a - b)
-const median = (calls: readonly Called[]): number => times(calls)[Math.floor(calls.length / 2)]!
-const p95 = (calls: readonly Called[]): number => times(calls)[Math.floor(calls.length * 0.95)]!
 /** Of `calls`, those answered between the beginning and the end of this one. */
-const endedDuring = ({ began, ended }: Called, calls: readonly Called[]): number =>
+const endedDuring = ({ began, ended }: Omit<Called, 'outcome'>, calls: readonly Called[]): number =>
   calls.filter((call) => call.outcome === 'answered' && call.ended > began && call.ended < ended).length
 const mib = (bytes: number): string => `${(bytes / 1024 ** 2).toFixed(2)} MiB`
-const ms = (time: number): string => `${time.toFixed(0)} ms`
 
 /** As somebody does who asks now and then. */
 async function callQuietly(agent: Agent, token: string): Promise<Called[]> {
