@@ -36,6 +36,9 @@ const waits = (organization: number, full: string, retryAfterSeconds?: number) =
     refusal: { full, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) },
   }) as const
 
+const clusterQuestions = (all: number, organization: number) =>
+  ({ keys: ['organization'], running: { all, organization }, waiting: { all: 0 } }) as const
+
 const archivesRefused = {
   full: 'Too many archives and comparisons of this organization at once; try again later',
   late: 'Too many archives and comparisons at the moment; try again later',
@@ -174,6 +177,13 @@ export const FAIR_QUEUES = {
     waiting: { person: 0 },
     refusal: uploadsRefused,
   },
+  /**
+   * Questions to the cluster. None takes from another: forged tokens keep nobody waiting whose token was accepted before, and
+   * whoever binds service accounts keeps no pod waiting.
+   */
+  clusterAcceptedBefore: clusterQuestions(32, 8),
+  clusterNewcomers: clusterQuestions(24, 8),
+  clusterAccounts: clusterQuestions(16, 5),
   logWaits: waits(20, 'Too many requests of your organization wait for log lines'),
   deploymentWaits: waits(50, 'Too many runners of this organization wait already'),
   maintenanceWaits: waits(50, 'Too many requests of this organization wait for maintenance runs already'),

@@ -268,15 +268,6 @@ export const TOKEN_REVIEW_SECONDS = {
  * remembers, of yes and of no each.
  */
 export const TOKEN_REVIEWS = { seconds: 3, remembered: 10_000 }
-/**
- * Questions to the cluster that one process has open, in all and of one organization. None takes from another: forged
- * tokens keep nobody waiting whose token was accepted before, and whoever binds service accounts keeps no pod waiting.
- */
-export const CLUSTER_QUESTIONS = {
-  acceptedBefore: { total: 32, perOrganization: 8 },
-  newcomer: { total: 24, perOrganization: 8 },
-  account: { total: 16, perOrganization: 5 },
-}
 /** Of one binding, from one network: pods that are refused ask again every few seconds, and somebody who guesses more often. */
 export const REFUSED_WORKLOAD_TOKENS = { count: 20, seconds: 60 }
 /** Of one organization: more than a script binds. */

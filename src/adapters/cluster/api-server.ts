@@ -7,7 +7,7 @@ import { Agent, request } from 'node:https'
 import { join } from 'node:path'
 import * as z from 'zod'
 import { ClusterForbidden, ClusterUnavailable } from '../../contracts/cluster-errors.ts'
-import { CLUSTER_QUESTIONS } from '../../contracts/limits.ts'
+import { FAIR_QUEUES } from '../../contracts/fair-queues.ts'
 import type { Cluster } from '../../cores/workloads/index.ts'
 
 export type ApiServerSettings = {
@@ -21,7 +21,11 @@ export type ApiServerSettings = {
 /** Far more than either answer has. */
 const ANSWER_MAX_BYTES = 1024 * 1024
 /** As many as may be open, so that none waits for another. */
-const SOCKETS_MAX = Object.values(CLUSTER_QUESTIONS).reduce((sum, { total }) => sum + total, 0)
+const { clusterAcceptedBefore, clusterNewcomers, clusterAccounts } = FAIR_QUEUES
+const SOCKETS_MAX = [clusterAcceptedBefore, clusterNewcomers, clusterAccounts].reduce(
+  (sum, { running }) => sum + running.all,
+  0,
+)
 /** A kept connection that nobody used for so long is closed. */
 const IDLE_MS = 60_000
 

@@ -1,6 +1,7 @@
 /** Work that lies in rows: leases, claims and what ends them; loops, and waiting. And work that waits for its turn in memory. */
 export { chooseDue, claimFirst, notAhead } from './claim.ts'
 export { handleInTurns } from './expire.ts'
+export { createFairQueue } from './fair-queue.ts'
 export { onTimeline } from './fence.ts'
 export { leased } from './lease.ts'
 export { startLoops, type Loop, type Loops } from './loop.ts'

@@ -1,6 +1,7 @@
 import { expect, inject, test } from 'vitest'
 import { ClusterForbidden, ClusterUnavailable } from '../../contracts/cluster-errors.ts'
-import { CLUSTER_QUESTIONS, TOKEN_REVIEW_SECONDS, TOKEN_REVIEWS } from '../../contracts/limits.ts'
+import { FAIR_QUEUES } from '../../contracts/fair-queues.ts'
+import { TOKEN_REVIEW_SECONDS, TOKEN_REVIEWS } from '../../contracts/limits.ts'
 import type { ReviewStatus, ServiceAccount } from './cluster-port.ts'
 import { createTokenReviews } from './token-reviews.ts'
 
@@ -117,7 +118,7 @@ test('forged tokens at full limits keep waiting neither who was accepted before 
   const { ask, answered, asked, advance } = scene()
   await answered('good', ACCEPTED)
   advance(TOKEN_REVIEW_SECONDS.accepted + 1)
-  const { perOrganization, total } = CLUSTER_QUESTIONS.newcomer
+  const { organization: perOrganization, all: total } = FAIR_QUEUES.clusterNewcomers.running
   const forged = []
   for (let n = 0; n < perOrganization; n += 1) forged.push((await ask(`forged-${n}`)).ended)
   const { review: tooMany } = await ask('one more')
@@ -147,7 +148,7 @@ test.runIf(inject('everyCase'))('many that were refused make no accepted one for
 test('an organization reads a few accounts at once, which keeps no pod waiting', async () => {
   const { reviews, accounts, answered } = scene()
   const read = (orgId: string) => reviews.findServiceAccount(orgId, 'shop', 'worker')
-  const open = Array.from({ length: CLUSTER_QUESTIONS.account.perOrganization }, () => read('org_1'))
+  const open = Array.from({ length: FAIR_QUEUES.clusterAccounts.running.organization }, () => read('org_1'))
   await expect(read('org_1')).rejects.toThrow(ClusterUnavailable)
   expect((await answered('token', ACCEPTED)).account?.uid).toBe('2d61')
   const other = read('org_2')
