@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { OPERATIONS } from '../src/contracts/all-operations.ts'
 import {
   fetchSearchResult,
@@ -619,7 +619,7 @@ describe('calls to the gateway', () => {
     )
     await response?.text().catch(() => '')
     await gone.promise
-    await vi.waitFor(() => expect(system.reported).toMatchObject([{ name: 'whoami', outcome: 'failed' }]))
+    await expect.poll(() => system.reported).toMatchObject([{ name: 'whoami', outcome: 'failed' }])
     expect(system.reported[0]).not.toHaveProperty('error')
     expect(waiting.warned).toEqual([])
   })

@@ -34,6 +34,8 @@ const TOO_MANY_LARGE_MESSAGES = new WireError(
   { fatal: true },
 )
 
+type StartTimer = (act: () => void, ms: number) => NodeJS.Timeout
+
 export type Session = {
   /** Until the client leaves or is cut off. Never rejects. */
   readonly done: Promise<void>
@@ -55,8 +57,10 @@ export function startSession(options: {
   readonly messageBuffer: SharedBuffer
   /** Gets internal errors; the client only learns that there was one. */
   readonly onProblem: (problem: unknown) => void
+  /** For what a client takes too long for. */
+  readonly startTimer?: StartTimer
 }): Session {
-  const { socket, reader, backend, client, limits, messageBuffer } = options
+  const { socket, reader, backend, client, limits, messageBuffer, startTimer = setTimeout } = options
   const statements = keepStatements(client)
   let state = NEW_SESSION
   let queue: StatementMessage[] = []
@@ -67,7 +71,8 @@ export function startSession(options: {
   let stalledTimer: NodeJS.Timeout | undefined
   let idleTimer: NodeJS.Timeout | undefined
   let goneTimer: NodeJS.Timeout | undefined
-  const write = writerTo(socket, limits.idleInTransactionMs, () => dispatchInBackground('client gone'))
+  const startStalled = (act: () => void) => startTimer(act, limits.idleInTransactionMs)
+  const write = writerTo(socket, startStalled, () => dispatchInBackground('client gone'))
 
   async function dispatch(input: SessionInput): Promise<void> {
     const [next, effects] = nextSessionState(state, input)
@@ -106,7 +111,7 @@ export function startSession(options: {
     'forget unnamed statement': () => statements.forget(''),
     'start idle timer'() {
       clearTimeout(idleTimer)
-      idleTimer = setTimeout(() => dispatchInBackground('idle timeout'), limits.idleInTransactionMs)
+      idleTimer = startTimer(() => dispatchInBackground('idle timeout'), limits.idleInTransactionMs)
     },
     'stop idle timer': () => clearTimeout(idleTimer),
     'hang up': () => hangUp(socket),
@@ -142,7 +147,7 @@ export function startSession(options: {
     if (bytes > messageBuffer.freeBytes) throw TOO_MANY_LARGE_MESSAGES
     messageBuffer.take(bytes)
     messageBytes = bytes
-    stalledTimer = setTimeout(() => dispatchInBackground('idle timeout'), limits.idleInTransactionMs).unref()
+    stalledTimer = startTimer(() => dispatchInBackground('idle timeout'), limits.idleInTransactionMs).unref()
   }
 
   function giveBackMessageBuffer(): void {
@@ -230,14 +235,14 @@ export function startSession(options: {
 }
 
 /** The engine waits for a client that reads slowly; one that does not read at all would stop everybody. */
-function writerTo(socket: Socket, stalledMs: number, onStalled: () => void) {
+function writerTo(socket: Socket, startTimer: (act: () => void) => NodeJS.Timeout, onStalled: () => void) {
   let timer: NodeJS.Timeout | undefined
   const watch = () => {
     if (socket.writableLength === 0 || socket.destroyed) return
-    timer ??= setTimeout(() => {
+    timer ??= startTimer(() => {
       socket.destroy()
       onStalled()
-    }, stalledMs)
+    })
   }
   socket.once('close', () => clearTimeout(timer))
   return (bytes: Uint8Array, taken = () => {}): void => {

@@ -1,7 +1,8 @@
 /** When requests start and whose is next, without sockets; listener-overload.test.ts has those. */
-import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, test, vi } from 'vitest'
+import { setImmediate as turn } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
 import { countSteps } from '../../test/support/count-steps.ts'
+import { playedTimers } from '../../test/support/played-timers.ts'
 import { ADMISSION_LIMITS, createAdmission, type AdmissionLimits, type Refusal } from './admission.ts'
 
 type From = { readonly address?: string; readonly isAgent?: boolean; readonly isUrgent?: boolean }
@@ -11,12 +12,11 @@ type Changes = Partial<Omit<AdmissionLimits, 'lanes' | 'slowMs'>> & {
   readonly waiting?: number
   readonly waitMs?: number
   readonly slowMs?: number
-  readonly isClockStopped?: boolean
 }
 
 /** Requests that run until the test ends them; `started` has their credentials in order. . */
 function admissionOf(changes: Changes = {}) {
-  let aheadMs = 0
+  const timers = playedTimers()
   const {
     running = 100,
     unvalidatedRunning = running,
@@ -41,7 +41,8 @@ function admissionOf(changes: Changes = {}) {
         unvalidated: { ...lanes.unvalidated, ...caps, running: { all: unvalidatedRunning } },
       },
     },
-    () => aheadMs + (changes.isClockStopped ? 0 : performance.now()),
+    timers.now,
+    timers.start,
   )
   const started: string[] = []
   const refused: string[] = []
@@ -60,8 +61,7 @@ function admissionOf(changes: Changes = {}) {
       },
     })
   const know = (...names: string[]) => names.forEach((name) => admission.validated(name, `usr ${name}`))
-  const pass = (ms: number) => void (aheadMs += ms)
-  return { ...admission, forget: admission.refused, pass, add, know, started, refused, refusals }
+  return { ...admission, forget: admission.refused, pass: timers.pass, add, know, started, refused, refusals }
 }
 
 /** One in which something is under way, as it is under load. */
@@ -92,29 +92,39 @@ describe('who was validated', () => {
   })
 
   test('while somebody validated is worked for, the others start one after the other with a pause', async () => {
-    const { add, know, started } = busy({ unvalidatedGapMs: 50 })
+    const { add, know, started, pass } = busy({ unvalidatedGapMs: 50 })
     know('ada')
     const over = add('ada', { isAgent: true })
     const overs = Array.from({ length: 5 }, () => add(''))
     await turns(10)
     expect(started).toEqual(['ada', ''])
-    await sleep(60)
+    pass(60)
+    await turns(10)
     expect(started).toEqual(['ada', ''])
     overs[0]!()
     await turns(10)
     expect(started).toEqual(['ada', ''])
-    await vi.waitFor(() => expect(started).toEqual(['ada', '', '']), { interval: 5 })
+    pass(49)
+    await turns(10)
+    expect(started).toEqual(['ada', ''])
+    pass(1)
+    await turns(10)
+    expect(started).toEqual(['ada', '', ''])
     over()
     await turns(2)
     expect(started).toEqual(['ada', '', '', '', '', ''])
   })
 
   test('one that has become slow is not worked for', async () => {
-    const { add, know, started } = busy({ unvalidatedPerTurn: 1, unvalidatedGapMs: 60_000, slowMs: 5 })
+    const { add, know, started, pass } = busy({ unvalidatedPerTurn: 1, unvalidatedGapMs: 60_000, slowMs: 5 })
     know('ada')
     add('ada', { isAgent: true })
     for (let made = 0; made < 3; made += 1) add('')
-    await vi.waitFor(() => expect(started).toEqual(['ada', '', '', '']))
+    await turns(5)
+    expect(started).toEqual(['ada', ''])
+    pass(5)
+    await turns(5)
+    expect(started).toEqual(['ada', '', '', ''])
   })
 
   test('a credential, once it was validated, until it is refused', async () => {
@@ -152,7 +162,6 @@ describe('who was validated', () => {
       unvalidatedRunning: 0,
       remembered: 2,
       rememberedMs: 1_000,
-      isClockStopped: true,
     })
     know('ada', 'bob')
     pass(900)
@@ -320,12 +329,17 @@ describe('whose turn is next', () => {
   })
 
   test('a stream, a long wait, or a request that waits for another one does not keep the others from starting', async () => {
-    const { add, started } = busy({ running: 1, slowMs: 20 })
+    const { add, started, pass } = busy({ running: 1, slowMs: 20 })
     add('stream')
     add('next')
     await turns(3)
     expect(started).toEqual(['stream'])
-    await vi.waitFor(() => expect(started).toEqual(['stream', 'next']))
+    pass(19)
+    await turns(3)
+    expect(started).toEqual(['stream'])
+    pass(1)
+    await turns(3)
+    expect(started).toEqual(['stream', 'next'])
   })
 
   test('calls of assistants that were validated have turns of their own, those of others do not', async () => {
@@ -410,12 +424,12 @@ describe('those who wait', () => {
   })
 
   test('for too long are refused', async () => {
-    const { add, started, refused } = busy({ running: 1, waitMs: 20 })
+    const { add, started, refused, pass } = busy({ running: 1, waitMs: 20 })
     const over = add('runs')
     await turns(1)
     add('late')
     add('gone')()
-    await sleep(60)
+    pass(21)
     add('new')
     over()
     await turns(2)
@@ -437,7 +451,6 @@ describe('whoever is refused', () => {
       waiting: 30,
       unvalidatedRunning: 10,
       waitMs: 15_000,
-      isClockStopped: true,
     })
     const overs = Array.from({ length: 10 }, () => add('quick'))
     await turns(1)

@@ -81,6 +81,7 @@ export type Admission = ReturnType<typeof createAdmission>
 export function createAdmission(
   limits: AdmissionLimits = ADMISSION_LIMITS,
   now: () => number = () => performance.now(),
+  startTimer: (act: () => void, ms: number) => NodeJS.Timeout = setTimeout,
 ) {
   const lanes = { validated: laneOf('validated'), unvalidated: laneOf('unvalidated') }
   /** By the digest of a validated credential, those used last at the end. */
@@ -131,7 +132,7 @@ export function createAdmission(
     if (running.unvalidated > 0) return false
     const waitMs = unvalidatedFrom - now()
     if (waitMs <= 0) return startOf('unvalidated', 1)
-    gapTimer ??= setTimeout(() => {
+    gapTimer ??= startTimer(() => {
       gapTimer = undefined
       plan()
     }, waitMs).unref()
@@ -172,7 +173,7 @@ export function createAdmission(
       plan()
     }
     if (lane === 'validated' && request.hasOwnTurns) turn?.end()
-    const timer = setTimeout(stopRunning, limits.slowMs[lane]).unref()
+    const timer = startTimer(stopRunning, limits.slowMs[lane]).unref()
     open += 1
     one.end = () => {
       if (!isOpen) return

@@ -5,7 +5,8 @@ import { createServer } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { getRequestListener } from '@hono/node-server'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { playedTimers } from '../../test/support/played-timers.ts'
 import * as z from 'zod'
 import { sendRequest } from '../cli/http-request.ts'
 import { httpClient } from '../client/http-client.ts'
@@ -16,7 +17,7 @@ import { noTracing } from '../observe/tracing-port.ts'
 import { heldBodies } from './held-bodies.ts'
 import { mountOperation } from './mount.ts'
 import { openapi } from './openapi.ts'
-import { PART_BYTES, sentInParts } from './send-bytes.ts'
+import { PART_BYTES, sentInParts, STALLED_MS } from './send-bytes.ts'
 import { createServiceApp } from './service-app.ts'
 
 const about = { service: 'deploy-api', access: 'anyone', summary: 'For this test.' } as const
@@ -231,21 +232,25 @@ describe('a large answer', () => {
 
   test('is given up when the client takes nothing of it, and what was held is free', async () => {
     const hold = heldBodies({ perOrganization: 2 * MiB, all: 4 * MiB })
-    const stalled = sentInParts(new Uint8Array(2 * MiB), hold('org_a'), { stalledMs: 20 }).getReader()
+    const { start, pass } = playedTimers()
+    const stalled = sentInParts(new Uint8Array(2 * MiB), hold('org_a'), start).getReader()
     expect((await stalled.read()).value?.length).toBe(PART_BYTES)
     expect(() => hold('org_a').add(1)).toThrow('Too many large requests')
-    await new Promise((resolve) => setTimeout(resolve, 60))
+    pass(STALLED_MS - 1)
+    expect(() => hold('org_a').add(1)).toThrow('Too many large requests')
+    pass(1)
     await expect(stalled.read()).rejects.toThrow('too long')
     hold('org_a').add(2 * MiB)
   })
 
   test('is given up when the client takes too long for all of it, however regularly it takes a part', async () => {
     const hold = heldBodies({ perOrganization: 2 * MiB, all: 4 * MiB })
-    const slow = sentInParts(new Uint8Array(2 * MiB), hold('org_a'), { wholeMs: 20 }).getReader()
+    const { start, pass } = playedTimers()
+    const slow = sentInParts(new Uint8Array(2 * MiB), hold('org_a'), start).getReader()
     const readAll = async () => {
       for (let parts = 0; parts < 8; parts++) {
         await slow.read()
-        await new Promise((resolve) => setTimeout(resolve, 10))
+        pass(STALLED_MS - 1)
       }
     }
     await expect(readAll()).rejects.toThrow('too long')
@@ -277,7 +282,7 @@ test('a request that does not end is answered at the deadline, and its body is n
     } as RequestInit),
   )
   expect(response.status).toBe(504)
-  await vi.waitFor(() => expect(cancelled).toBe(true))
+  await expect.poll(() => cancelled).toBe(true)
 })
 
 test('OpenAPI describes bytes by their type', () => {

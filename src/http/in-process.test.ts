@@ -274,7 +274,7 @@ test('a caller that has gone does not wait, and the call is logged when it ends'
   expect(await call).toEqual(new Error('gone'))
   expect(seen.lines).toEqual([])
   work.resolve(QUOTA)
-  await vi.waitFor(() => expect(seen.lines).toMatchObject([['info', 'request', { status: 200 }]]))
+  await expect.poll(() => seen.lines).toMatchObject([['info', 'request', { status: 200 }]])
   await expect(httpClient(direct, { ...AS, signal: gone.signal })(showQuota, {})).rejects.toThrow('gone')
 })
 

@@ -7,14 +7,14 @@ import type { HeldBody } from './held-bodies.ts'
 /** What is not longer goes to the socket as it is. */
 export const PART_BYTES = 256 * 1024
 /** A client that takes less than a part in this time is too slow to wait for. */
-const STALLED_MS = 30_000
+export const STALLED_MS = 30_000
 /** So is one that, after a first minute, takes less than a part in a second. */
 const wholeMsOf = (bytes: number): number => 60_000 + (bytes / PART_BYTES) * 1_000
 
 export function sentInParts(
   body: Uint8Array,
   held: HeldBody,
-  { stalledMs = STALLED_MS, wholeMs = wholeMsOf(body.length) } = {},
+  startTimer: (act: () => void, ms: number) => NodeJS.Timeout = setTimeout,
 ): ReadableStream<Uint8Array> {
   held.add(body.length)
   let rest = body
@@ -32,7 +32,10 @@ export function sentInParts(
           end()
           controller.error(new Error('The client takes too long to read the answer'))
         }
-        timers = { stalled: setTimeout(giveUp, stalledMs), whole: setTimeout(giveUp, wholeMs) }
+        timers = {
+          stalled: startTimer(giveUp, STALLED_MS),
+          whole: startTimer(giveUp, wholeMsOf(body.length)),
+        }
         // What is given up when the process ends does not keep it.
         timers.stalled.unref()
         timers.whole.unref()

@@ -133,7 +133,7 @@ test('half of a lease before it lapses it is renewed, also where nobody else doe
   const renew = vi.fn<() => Promise<void>>(async () => {})
   answers.extendBy(renew)
   answers.extend(answers.now() + 20)
-  await vi.waitUntil(() => renew.mock.calls.length > 0)
+  await expect.poll(() => renew.mock.calls.length).toBeGreaterThan(0)
   expect(renew).toHaveBeenCalledOnce()
 })
 
