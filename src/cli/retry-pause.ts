@@ -17,6 +17,7 @@ type Patience = {
 export function retryPause(
   { info }: Pick<CommandContext, 'info'>,
   { attempts = Number.POSITIVE_INFINITY, countsLimits = false }: Patience = {},
+  pause: (ms: number) => Promise<unknown> = sleep,
 ) {
   let failures = 0
   let isTold = false
@@ -25,7 +26,7 @@ export function retryPause(
       failures = 0
       isTold = false
     },
-    briefly: () => sleep(FIRST_MS),
+    briefly: () => pause(FIRST_MS),
     /** Throws what another attempt would not change. */
     async afterFailure(error: unknown): Promise<void> {
       const { code, message, retryAfterSeconds } = toServiceError(error)
@@ -36,7 +37,7 @@ export function retryPause(
       const backoffMs = Math.min(FIRST_MS * 2 ** Math.max(0, failures - 1), LONGEST_MS)
       const askedMs = retryAfterSeconds === undefined ? backoffMs : retryAfterSeconds * 1000
       // Of its database a server says the same two seconds every time: all attempts would be over before a slow one is back.
-      await sleep(code === 'UNAVAILABLE' ? Math.max(askedMs, backoffMs) : askedMs)
+      await pause(code === 'UNAVAILABLE' ? Math.max(askedMs, backoffMs) : askedMs)
     },
   }
 }

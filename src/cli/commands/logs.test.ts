@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { fakeEnvironment } from '../../../test/support/fake-environment.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import type { CommandContext } from '../command-context.ts'
@@ -37,7 +37,7 @@ test('the first signal leaves the program its last lines, and the second is not 
   } as unknown as CommandContext
   const before = process.listenerCount('SIGTERM')
   const done = pushLogs(ctx, { args: { app: 'shop' }, options: {} })
-  await vi.waitFor(() => expect(sent).toEqual(['']))
+  await expect.poll(() => sent).toEqual([''])
   stdin.write('one\n')
   expect(process.listenerCount('SIGTERM')).toBe(before + 1)
   process.listeners('SIGTERM').at(-1)!('SIGTERM')

@@ -17,7 +17,16 @@ import { usageError } from '../usage-error.ts'
 const COMMAND_TIMEOUT_SECONDS = 60 * 60
 const COMMAND_TIMEOUT_MAX_SECONDS = 7 * 24 * 60 * 60
 
-export const runDeployments: Run = async (ctx, input) => {
+type Timers = {
+  readonly now: () => number
+  readonly start: (act: () => void, ms: number) => NodeJS.Timeout
+}
+
+export async function runDeployments(
+  ctx: CommandContext,
+  input: CommandInput,
+  timers: Timers = { now: Date.now, start: setTimeout },
+): ReturnType<Run> {
   const settings = settingsOf(ctx, input)
   const { apiUrl } = await ctx.resolveContext()
   const stopping = new AbortController()
@@ -38,7 +47,7 @@ export const runDeployments: Run = async (ctx, input) => {
     second: () => aborting.abort(),
   })
   try {
-    const claim = claimer(ctx, server, settings, stopping.signal)
+    const claim = claimer(ctx, server, settings, { stopping: stopping.signal, timers })
     ctx.info(`Waiting for deployments of ${settings.alias} as ${settings.name}`)
     while (!stopping.signal.aborted) {
       const claimed = await claim()
@@ -77,7 +86,7 @@ function claimer(
   ctx: CommandContext,
   server: () => Promise<Server>,
   { alias, name, command }: RunnerSettings,
-  stopping: AbortSignal,
+  { stopping, timers }: { readonly stopping: AbortSignal; readonly timers: Timers },
 ) {
   const waitSeconds = Math.min(DEPLOYMENT_WAIT_MAX_SECONDS, Math.floor(ctx.settings.timeoutMs / 2_000))
   let claimId: string = randomUUID()
@@ -86,14 +95,14 @@ function claimer(
   const hangUp = new AbortController()
   // The deployment of a claim that is being made would be running, with nobody to run it.
   const hangUpOnceSettled = () => {
-    const settledMs = Math.max(0, askedAt + CLAIM_SETTLED_MS - Date.now())
-    setTimeout(() => hangUp.abort(), settledMs).unref()
+    const settledMs = Math.max(0, askedAt + CLAIM_SETTLED_MS - timers.now())
+    timers.start(() => hangUp.abort(), settledMs).unref()
   }
   stopping.addEventListener('abort', hangUpOnceSettled, { once: true })
   /** The answer to the last claim was lost, perhaps with a deployment. */
   let unsettled = false
   async function claim(to: Server, wait_seconds: number) {
-    askedAt = Date.now()
+    askedAt = timers.now()
     const { deployment, fence, lease_seconds } = await httpClient(to)('claimDeployment', {
       alias,
       runner: name,
@@ -116,7 +125,7 @@ function claimer(
       if (stopping.aborted) return undefined
       const claimed = await claim({ ...to, signal: hangUp.signal }, waitSeconds)
       // A server that does not wait is not asked in a loop without end.
-      if (!claimed && Date.now() - askedAt < 500) await pause(1_000, stopping)
+      if (!claimed && timers.now() - askedAt < 500) await pause(1_000, stopping)
       return claimed
     } catch (error) {
       if (mayRetry(error) && !hangUp.signal.aborted) unsettled = true

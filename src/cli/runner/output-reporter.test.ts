@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { ServiceError } from '../../contracts/errors.ts'
 import type { CallOperation } from '../call-operation.ts'
@@ -77,8 +76,7 @@ test.each([
 ] as const)('on %s the command is to be stopped: %s', async (code, _why) => {
   const server = fakeServer(() => new ServiceError(code))
   const reporter = startReporter(server.call, PATH, 60_000)
-  await sleep(50)
-  expect(reporter.stopped.aborted).toBe(true)
+  await expect.poll(() => reporter.stopped.aborted).toBe(true)
   await reporter.finish()
 })
 
@@ -86,19 +84,23 @@ test('a person’s cancellation arrives with the next report', async () => {
   const server = fakeServer()
   server.cancel()
   const reporter = startReporter(server.call, PATH, 60_000)
-  await sleep(50)
-  expect(reporter.stopped.aborted).toBe(true)
+  await expect.poll(() => reporter.stopped.aborted).toBe(true)
   reporter.stop()
 })
 
 test('an unfinished line alone is not sent again and again; the signs of life go on', async () => {
   const server = fakeServer()
-  const reporter = startReporter(server.call, PATH, 6_000)
+  const [waited, requests]: [number[], number[]] = [[], []]
+  const enough = Promise.withResolvers<void>()
+  const reporter = startReporter(server.call, PATH, 6_000, async (ms) => {
+    waited.push(ms)
+    if (requests.push(server.requests()) < 6) return
+    reporter.stop()
+    enough.resolve()
+  })
   reporter.write('no line break')
-  await sleep(1_700)
-  const requests = server.requests()
-  reporter.stop()
+  await enough.promise
   // Every second, a sixth of the lease.
-  expect(requests).toBeGreaterThanOrEqual(2)
-  expect(requests).toBeLessThanOrEqual(3)
+  expect(waited).toEqual(Array(6).fill(500))
+  expect(requests).toEqual([1, 1, 2, 2, 3, 3])
 })

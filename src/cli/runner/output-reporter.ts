@@ -27,7 +27,7 @@ const WAITING_MAX_BYTES = DEPLOYMENT_OUTPUT.headBytes + DEPLOYMENT_OUTPUT.tailBy
 
 type Path = Pick<Input<'reportDeploymentOutput'>, 'alias' | 'deployment_id' | 'fence'>
 
-export function startReporter(call: CallOperation, path: Path, leaseMs: number): Reporter {
+export function startReporter(call: CallOperation, path: Path, leaseMs: number, wait = pause): Reporter {
   const buffer = outputBuffer()
   const ending = new AbortController()
   const stopped = new AbortController()
@@ -57,10 +57,10 @@ export function startReporter(call: CallOperation, path: Path, leaseMs: number):
         }
       } catch (error) {
         if (!mayRetry(error)) return stopped.abort()
-        await pause(retryDelayMs(error, failures++, RETRY_MAX_MS), ending.signal)
+        await wait(retryDelayMs(error, failures++, RETRY_MAX_MS), ending.signal)
         continue
       }
-      await pause(OUTPUT_MS, ending.signal)
+      await wait(OUTPUT_MS, ending.signal)
       idleMs += OUTPUT_MS
     }
   }
@@ -79,7 +79,7 @@ export function startReporter(call: CallOperation, path: Path, leaseMs: number):
           if (!wasTaken) failures++
         } catch (error) {
           if (!mayRetry(error)) return
-          await pause(retryDelayMs(error, failures++, RETRY_MAX_MS))
+          await wait(retryDelayMs(error, failures++, RETRY_MAX_MS))
         }
       }
     },
