@@ -66,26 +66,15 @@ export async function deleteChatLink(
   { orgId, userId, teamId, chatUserId }: ChatLink,
 ): Promise<void> {
   await lockChatAccount(tx, { teamId, chatUserId })
-  await tx
-    .delete(chatLinks)
-    .where(
-      and(
-        eq(chatLinks.orgId, orgId),
-        eq(chatLinks.userId, userId),
-        eq(chatLinks.teamId, teamId),
-        eq(chatLinks.chatUserId, chatUserId),
-      ),
+  const isTheirs = (table: typeof chatLinks | typeof chatAccounts) =>
+    and(
+      eq(table.orgId, orgId),
+      eq(table.userId, userId),
+      eq(table.teamId, teamId),
+      eq(table.chatUserId, chatUserId),
     )
-  await tx
-    .delete(chatAccounts)
-    .where(
-      and(
-        eq(chatAccounts.teamId, teamId),
-        eq(chatAccounts.chatUserId, chatUserId),
-        eq(chatAccounts.orgId, orgId),
-        eq(chatAccounts.userId, userId),
-      ),
-    )
+  await tx.delete(chatLinks).where(isTheirs(chatLinks))
+  await tx.delete(chatAccounts).where(isTheirs(chatAccounts))
 }
 
 /** The name it was connected under; its id where that integration was removed. */
