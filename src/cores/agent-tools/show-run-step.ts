@@ -5,7 +5,7 @@ import { notFound } from '../../contracts/errors.ts'
 import type { DataKeys } from '../../trust/data-key.ts'
 import { requireSourceReader } from '../apps/index.ts'
 import type { WithDirectory } from '../directory/index.ts'
-import { requireAppMaintenance, requireRun } from '../maintenance/index.ts'
+import { presentStep, requireAppMaintenance, requireRun } from '../maintenance/index.ts'
 import { read, type Verb } from '../verb.ts'
 import { openTranscript } from './record-step.ts'
 
@@ -25,14 +25,7 @@ export const showRunStep: Verb<'showRunStep', WithDirectory & { readonly dataKey
     if (!step) throw notFound()
     const transcript = openTranscript(dataKeys, step)
     return {
-      number: step.number,
-      tool: step.tool,
-      result: step.result,
-      tokens: step.tokens,
-      ms: step.ms,
-      at: step.at.toISOString(),
-      request_sha256: step.requestSha256,
-      result_sha256: step.resultSha256,
+      ...presentStep(step),
       request: transcript?.request ?? null,
       answer: transcript?.answer ?? null,
     }

@@ -8,7 +8,7 @@ export { Fenced, heldLease, renewLease, requireHeld, underLease, type RunKey } f
 export { narrowMaintenanceAgain, turnAppOffAgain } from './maintenance-rights.ts'
 export { mayReadQuotes, requireAppMaintenance } from './maintenance-access.ts'
 export { readAgent } from './read-agent.ts'
-export { isRun, requireRun, type Run } from './run-rows.ts'
+export { isRun, presentStep, requireRun, type Run } from './run-rows.ts'
 export { reserveRunTokens, settleRunTokens } from './run-tokens.ts'
 export {
   lockSettings,
