@@ -16,13 +16,17 @@ const { schemaFile } = await import('./generated/schema-file.ts')
 const { publishedSkills } = await import('./generated/skills.ts')
 const { kernelFile } = await import('./generated/kernel.ts')
 const { isFresh, templateFile } = await import('./generated/template.ts')
-for (const { path, text } of GENERATED_FILES) write(path, text())
-for (const { path, bytes } of publishedSkills(ROOT)) write(path, bytes)
-write('src/adapters/embeddings/kernel.wasm', await kernelFile())
-write('db/schema.sql', await schemaFile(ROOT))
 const migrations = await readMigrations()
-if (process.argv.includes('--template') || !isFresh(migrations))
-  write('db/template.zst', await templateFile(migrations))
+const isTemplateDue = process.argv.includes('--template') || !isFresh(migrations)
+// All of them first: where one cannot be made, none is written.
+const files: [path: string, text: string | Buffer][] = [
+  ...GENERATED_FILES.map(({ path, text }): [string, string] => [path, text()]),
+  ...publishedSkills(ROOT).map(({ path, bytes }): [string, Buffer] => [path, bytes]),
+  ['src/adapters/embeddings/kernel.wasm', await kernelFile()],
+  ['db/schema.sql', await schemaFile(ROOT)],
+  ...(isTemplateDue ? [['db/template.zst', await templateFile(migrations)] as [string, Buffer]] : []),
+]
+for (const [path, text] of files) write(path, text)
 
 function write(path: string, text: string | Buffer): void {
   mkdirSync(dirname(join(ROOT, path)), { recursive: true })

@@ -43,14 +43,17 @@ export const clientCalls = (operations: readonly Operation[] = OPERATIONS): stri
 export function commandRow({ operation, command }: Commanded, operations: readonly Operation[] = OPERATIONS) {
   const { path, summary = withoutDot(operation.summary), always, examples, confirm } = command
   const { shape } = operation.input
-  const listedBy = command.listedBy ?? listOf(operation, operations)
+  const listNaming = (key: string) => command.listedBy ?? listOf(operation, key, operations)
+  // What has no list of its own is shown with what it belongs to.
+  const ofPath = namesIn(operation.http.path).map(listNaming)
+  const listedBy = command.listedBy ?? ofPath.findLast((list) => list !== undefined)
   const given = command.arguments ?? namesIn(operation.http.path)
   const isLeft = (key: string) => !given.includes(key) && !['limit', 'cursor', 'count'].includes(key)
-  const named = command.options ?? (always ? [] : Object.keys(shape).filter(isLeft).toSorted(byOrder(shape)))
+  const named = command.options ?? (always ? [] : Object.keys(shape).filter(isLeft))
   return {
     path,
     summary,
-    arguments: orNothing(given.map((key) => argumentOf(operation, listedBy, key))),
+    arguments: orNothing(given.map((key) => argumentOf(operation, listNaming(key), key))),
     options: orNothing([
       ...[...named, ...('cursor' in shape ? ['limit', 'cursor'] : [])].flatMap((key) =>
         optionsOf(operation, key),
@@ -64,15 +67,15 @@ export function commandRow({ operation, command }: Commanded, operations: readon
 
 const namesIn = (path: string): string[] => [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
 
-/** The command that lists what the path names last: `…/grants/{grant_id}/…` is of the list at `…/grants`. */
-function listOf({ http: { path } }: Operation, operations: readonly Operation[]): string | undefined {
-  for (let at = path.lastIndexOf('/{'); at > 0; at = path.lastIndexOf('/{', at - 1)) {
-    const collection = path.slice(0, at)
-    const list = operations.find(({ http }) => http.method === 'get' && http.path === collection)
-    const [command] = [list?.command ?? []].flat()
-    if (command) return command.path
-  }
-  return undefined
+/** The command that lists what a part of the path names: `…/grants/{grant_id}` is of the list at `…/grants`, and of no other. */
+function listOf(
+  { http: { path } }: Operation,
+  key: string,
+  operations: readonly Operation[],
+): string | undefined {
+  const collection = path.slice(0, Math.max(0, path.indexOf(`/{${key}}`)))
+  const list = operations.find(({ http }) => http.method === 'get' && http.path === collection)
+  return [list?.command ?? []].flat()[0]?.path
 }
 
 const YES: Option = { long: 'yes', short: 'y', summary: 'Skip the confirmation prompt' }
@@ -168,11 +171,6 @@ const pageOf = ({ input, output }: Operation): string | undefined =>
         (key) => jsonOf(output.shape[key] as z.ZodType, 'output').items?.type === 'object',
       )
     : undefined
-
-const byOrder =
-  (shape: Operation['input']['shape']) =>
-  (a: string, b: string): number =>
-    (fieldTexts(shape[a] as z.ZodType).order ?? 0) - (fieldTexts(shape[b] as z.ZodType).order ?? 0)
 
 function argumentOf(operation: Operation, listedBy: string | undefined, key: string): Loose<Argument> {
   const { value, client, isRequired } = fieldOf(operation, key)
@@ -301,7 +299,10 @@ function summaryOf(operation: Operation, key: string): string {
   const isFilter = operation.readOnly && 'cursor' in operation.input.shape
   const by = isFilter && (value.enum || key.endsWith('_id')) && `Filter by ${words(key.replace(/_id$/, ''))}`
   const about = client.summary ?? (withoutDot(value.description ?? '') || texts.hint || by || '')
-  if (about === '') throw new Error(`nothing is said of ${key} of ${operation.name}`)
+  if (about === '')
+    throw new Error(
+      `nothing is said of ${key} of ${operation.name}: give it .describe('…'), or field(…, { client: '…' })`,
+    )
   const isCount =
     value.type === 'integer' && value.maximum !== undefined && value.maximum < Number.MAX_SAFE_INTEGER
   const limits =

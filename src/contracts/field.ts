@@ -7,8 +7,6 @@ export type FieldTexts = {
   /** Below the field in a form; in the client's help, unless `client` says something shorter. */
   readonly hint?: string
   readonly example?: string
-  /** Where the order of the keys is not the one that people should read: lower comes first. */
-  readonly order?: number
   /** In a form it is a text of several lines, so many of them visible. */
   readonly rows?: number
   /** What a form suggests; any other value is allowed too. */

@@ -111,6 +111,30 @@ Options:
     )
   })
 
+  test('names no list of what it belongs to as the one of its thing', () => {
+    const changeBulb = {
+      ...changeLamp,
+      name: 'changeBulb',
+      input: z.object({ lamp_id: Id('app'), bulb_id: Id('chk').describe('One of the lamp.') }),
+      command: { path: 'lamps bulbs change', examples: ['svc lamps bulbs change'] },
+      http: { method: 'post', path: '/api/lamps/{lamp_id}/bulbs/{bulb_id}' },
+    } as unknown as Operation
+    const { command } = made(changeBulb)
+    expect(command.arguments!.map(({ summary }) => summary)).toEqual([
+      'app_…, from `svc lamps`',
+      'One of the lamp',
+    ])
+    // What is not found may be the lamp.
+    expect(command.listedBy).toBe('lamps')
+  })
+
+  test('is not made where nothing is said of a field; the error says what to add', () => {
+    const input = z.object({ lamp_id: Id('app'), mood: z.string() })
+    expect(() => made({ ...changeLamp, input })).toThrow(
+      "nothing is said of mood of changeLamp: give it .describe('…'), or field(…, { client: '…' })",
+    )
+  })
+
   test('sends what was typed, and prints the answer', async () => {
     const line = `${ID} --watts 3 --tag a --tag b --labels x=1 --labels x=2 --labels y=3 --off --until 2026-11-15 -y`
     const { calls, printed, said } = await svc(changeLamp, line.split(' '), LAMP)
