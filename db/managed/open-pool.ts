@@ -1,5 +1,6 @@
 /** A small pool to one managed database, for questions: an answer or an error, in bounded time. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { limitPlaces } from '../places.ts'
 import { failurePause } from './failure-pause.ts'
 import type { Target } from './open-socket.ts'
 import {
@@ -33,7 +34,9 @@ export function openPool(target: Target, settings: PoolSettings): Pool & Abortab
   const connections = new Set<PostgresConnection>()
   const idle = new Map<PostgresConnection, NodeJS.Timeout>()
   const dial = failingSlowly(() => connectPostgres(target, settings))
-  const places = limitPlaces(settings.max, settings.statementTimeoutMs + (settings.graceMs ?? GRACE_MS))
+  // No longer than is of use.
+  const waitMs = settings.statementTimeoutMs + (settings.graceMs ?? GRACE_MS)
+  const places = limitPlaces(settings.max, undefined, waitMs)
   let hasEnded = false
 
   async function take(): Promise<PostgresConnection> {
@@ -98,37 +101,6 @@ export function openPool(target: Target, settings: PoolSettings): Pool & Abortab
 }
 
 const closed = () => problem('CONNECTION_ENDED', 'The pool was closed')
-
-/** At most `max` at a time; the others wait in line, and no longer than is of use. */
-function limitPlaces(max: number, waitMs: number) {
-  const waiting = new Set<() => void>()
-  const watching = new Set<() => void>()
-  let taken = 0
-  return {
-    async enter(): Promise<void> {
-      if (taken < max) return void (taken += 1)
-      const { promise, resolve, reject } = Promise.withResolvers<void>()
-      const timer = setTimeout(() => {
-        waiting.delete(resolve)
-        reject(problem('ETIMEDOUT', 'All connections to the database are in use'))
-      }, waitMs)
-      waiting.add(resolve)
-      await promise.finally(() => clearTimeout(timer))
-    },
-    /** The place goes to the next in line. */
-    leave(): void {
-      const [next] = waiting
-      if (next) {
-        waiting.delete(next)
-        return next()
-      }
-      taken -= 1
-      if (taken === 0) for (const resolve of watching) resolve()
-    },
-    empty: (): Promise<void> =>
-      taken === 0 ? Promise.resolve() : new Promise((resolve) => watching.add(resolve)),
-  }
-}
 
 /** Meanwhile the last failure is the answer. One that dialed nobody does not count. */
 function failingSlowly<T>(connect: () => Promise<T>): () => Promise<T> {
