@@ -10,8 +10,8 @@ import { httpProbes } from '../src/adapters/outbound/http-probe.ts'
 import { CheckDefinition } from '../src/contracts/checks.ts'
 import { makeId } from '../src/contracts/ids.ts'
 import { dataKeys } from '../src/trust/data-key.ts'
-import { drainChecks } from '../src/worker/checks.ts'
 import { rounds } from './rounds.ts'
+import { drainChecks } from '../test/support/drain.ts'
 
 const {
   count,

@@ -68,18 +68,3 @@ export function startChecks(
 
 const CLAIM = 'checks: claim'
 const SETTLE = 'checks: settle'
-
-/** Once through everything that is due now: for tests, and for whoever wants to know that nothing is left. */
-export async function drainChecks(deps: CheckRunnerDeps, options: CheckRunnerOptions = {}): Promise<number> {
-  const runner = createCheckRunner(deps, options)
-  let runs = 0
-  for (;;) {
-    const claimed = await runner.claim()
-    runs += claimed
-    while (runner.hasInFlight()) {
-      await runner.nextResult()
-      await runner.settle()
-    }
-    if (claimed === 0) return runs
-  }
-}

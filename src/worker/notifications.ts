@@ -112,22 +112,6 @@ const CLAIMING = 'notifications: claim'
 const SEND = 'notifications: send'
 const FOLLOW_UP = 'notifications: follow up'
 
-/** Once through everything that can be done now: for tests, and for whoever wants to know that nothing is left. */
-export async function drainNotifications(deps: NotificationDeps): Promise<void> {
-  const sender = createSender(deps, { worker: randomUUID() })
-  await expireLeases(deps)
-  for (;;) {
-    while (await shipAndFanOut(deps));
-    while (await queueRecoveries(deps));
-    const { due } = await sender.claim()
-    while ((await sender.flush()) || sender.hasInFlight()) {
-      await (sender.hasInFlight() && sender.nextOutcome())
-    }
-    await sender.followUp()
-    if (due === 0) return
-  }
-}
-
 /** What is in flight is waited for: its channels have deadlines of their own. */
 async function finish(deps: NotificationDeps, sender: Sender): Promise<void> {
   try {

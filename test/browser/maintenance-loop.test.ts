@@ -39,10 +39,9 @@ import { loadSampleApp } from '../../src/sample/load-sample-app.ts'
 import { SAMPLE_APP } from '../../src/sample/sample-app.ts'
 import { STACK_TRACE } from '../../src/sample/sample-logs.ts'
 import { dataKeys } from '../../src/trust/data-key.ts'
-import { drainChecks } from '../../src/worker/checks.ts'
-import { drainNotifications } from '../../src/worker/notifications.ts'
 import { findChromium } from '../find-chromium.ts'
 import { openBrowser } from '../support/browser.ts'
+import { drainChecks, drainNotifications } from '../support/drain.ts'
 import { freePort } from '../support/free-port.ts'
 import {
   agentRunner,

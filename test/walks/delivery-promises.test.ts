@@ -13,8 +13,8 @@ import {
   type Outcome,
 } from '../../src/cores/notifications/index.ts'
 import { shipOutbox } from '../../src/cores/outbox.ts'
-import { drainNotifications } from '../../src/worker/notifications.ts'
 import { newDatabase, type TestDatabase } from '../support/database.ts'
+import { drainNotifications } from '../support/drain.ts'
 import { makeAppMember } from '../support/make.ts'
 import {
   notificationHarness,

@@ -8,7 +8,6 @@ import { createDatabase, removeDatabase, showConnectionString } from '../../src/
 import type { TenantLimits } from '../../src/contracts/tenant-limits.ts'
 import { checkDiskQuotas, enforceTenantLimits, type TenantServer } from '../../src/cores/databases/index.ts'
 import { createDatabase as createManaged } from '../../src/cores/databases/create-database.ts'
-import { drainNotifications } from '../../src/worker/notifications.ts'
 import {
   configurationOf,
   entry,
@@ -20,6 +19,7 @@ import {
   type SystemWithDatabases,
 } from '../support/data-sources.ts'
 import { testDatabase } from '../support/database.ts'
+import { drainNotifications } from '../support/drain.ts'
 import { makeOrganization, type Org } from '../support/make.ts'
 import {
   notificationHarness,

@@ -22,8 +22,8 @@ import {
 } from '../../src/contracts/subscriptions.ts'
 import { changeTicketStatus, createTicket, replyToTicket } from '../../src/contracts/tickets.ts'
 import type { Overrides } from '../../src/boot/system.ts'
-import { drainNotifications } from '../../src/worker/notifications.ts'
 import { newDatabase, type TestDatabase } from '../support/database.ts'
+import { drainNotifications } from '../support/drain.ts'
 import { linkIn } from '../support/links.ts'
 import {
   smtpFailure,

@@ -22,7 +22,7 @@ import {
 import { createSubscription, setFollow } from '../../src/contracts/subscriptions.ts'
 import { createTicket, changeTicketStatus, replyToTicket } from '../../src/contracts/tickets.ts'
 import type { ChannelPorts, Outcome } from '../../src/cores/notifications/index.ts'
-import { drainNotifications } from '../../src/worker/notifications.ts'
+import { drainNotifications } from '../support/drain.ts'
 import { fakeChatApp, fakeChecks, stateIn } from '../support/fake-integrations.ts'
 import { newDatabase, type TestDatabase } from '../support/database.ts'
 import { makeApiToken, makeMember, makeOrganization, makePerson, type Org } from '../support/make.ts'

@@ -28,8 +28,9 @@ import type { PreparedMessage } from '../../src/cores/notifications/delivery/pre
 import { windowsAfter } from '../../src/cores/notifications/fan-out/digest-windows.ts'
 import { recordEvent, recordTestEvent } from '../../src/cores/outbox.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
-import { drainNotifications, startNotifications } from '../../src/worker/notifications.ts'
+import { startNotifications } from '../../src/worker/notifications.ts'
 import { newDatabase, type TestDatabase } from '../support/database.ts'
+import { drainNotifications } from '../support/drain.ts'
 import { makeAppMember } from '../support/make.ts'
 import {
   notificationHarness,
