@@ -7,6 +7,7 @@ import type { Handle } from '../../../db/connect.ts'
 import { sql } from '../../../db/drizzle.ts'
 import { tokenPools, tokenReservations } from '../../../db/schema.ts'
 import { makeId } from '../../contracts/ids.ts'
+import { secondsFromNow } from '../process-leases.ts'
 import { dayOf } from './read-token-pool.ts'
 
 export type Reservation = { readonly orgId: string; readonly id: string }
@@ -53,8 +54,7 @@ export function reservationParts(
       returning day`,
     reservation: sql`
       insert into ${tokenReservations} (org_id, id, day, purpose, amount, state, expires_at)
-      select ${orgId}, ${id}, day, ${purpose}, ${wanted}, ${state},
-        clock_timestamp() + make_interval(secs => ${String(leaseSeconds)}::double precision)
+      select ${orgId}, ${id}, day, ${purpose}, ${wanted}, ${state}, ${secondsFromNow(leaseSeconds)}
       from pool
       returning id`,
   }

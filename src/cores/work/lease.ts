@@ -9,6 +9,7 @@ import type { SQL } from 'drizzle-orm'
 import type { AnyPgColumn, PgTable } from 'drizzle-orm/pg-core'
 import type { Handle } from '../../../db/connect.ts'
 import { and, eq, getTableColumns, sql } from '../../../db/drizzle.ts'
+import { secondsFromNow } from '../process-leases.ts'
 
 type Row<T extends PgTable> = T['$inferSelect']
 type Name<T extends PgTable> = Extract<keyof Row<T>, string>
@@ -42,7 +43,7 @@ export function leased<T extends PgTable, N extends Name<T>, U extends Name<T>, 
 
   /** As drivers read it, so that the end itself may be what a holder knows. */
   const fromNow = (forSeconds = seconds): SQL =>
-    sql`date_trunc('milliseconds', clock_timestamp() + make_interval(secs => ${String(forSeconds)}::double precision))`
+    sql`date_trunc('milliseconds', ${secondsFromNow(forSeconds!)})`
   const isLive = (alias?: string) => sql<boolean | null>`${endOf(alias)} > clock_timestamp()`
   /** The same clock, read once for a statement, so that an index finds them. */
   const isOver = (alias?: string) => sql<boolean | null>`${endOf(alias)} < statement_timestamp()`
