@@ -8,9 +8,8 @@ export const CATALOG_TYPE = 'application/ai-catalog+json'
 export const CATALOG_PATH = '/.well-known/ai-catalog.json'
 export const cardPath = (resource: Resource): string => `/${resource}/server-card`
 
-/** Identifiers of the formats; clients compare them and need not fetch them. */
+/** The identifier of the format; clients compare it and need not fetch it. */
 const CARD_SCHEMA = 'https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json'
-const REGISTRY_SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json'
 
 /** The domain of our annotations, in reverse. */
 const NAMESPACE = 'dev.svc'
@@ -45,28 +44,8 @@ export const catalog = ({ mcpUrl }: Pick<Installation, 'mcpUrl'>) => ({
   })),
 })
 
-/**
- * `server.json`, for registries: of the endpoint that people mean, at an address that whoever installs svc fills in. A
- * registry takes several remotes for several ways to one server, so the other endpoint is not among them.
- */
-export const registryEntry = (version: string) => ({
-  $schema: REGISTRY_SCHEMA,
-  ...identity(version, 'platform'),
-  remotes: [
-    {
-      type: 'streamable-http',
-      url: 'https://{host}/platform',
-      variables: {
-        host: {
-          description: 'The host of your installation’s MCP address, such as mcp.example.com',
-          isRequired: true,
-        },
-      },
-    },
-  ],
-})
-
-const identity = (version: string, resource: Resource) => ({
+/** Of an entry in a registry, too. */
+export const identity = (version: string, resource: Resource) => ({
   name: `${NAMESPACE}/${SERVER_INFO[resource].name}`,
   title: SERVER_INFO[resource].title,
   description: SERVER_INFO[resource].description,

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { createEmbeddingModels } from '../src/adapters/embeddings/index.ts'
 import { BUILT_IN_MODEL } from '../src/contracts/embedding-settings.ts'
-import { sampleTexts, textDigest, writeVectors } from '../src/sample/read-sample.ts'
+import { sampleTexts, textDigest } from './sample-texts.ts'
 
 const models = createEmbeddingModels(new Map())
 const texts = sampleTexts()
@@ -13,5 +13,7 @@ for (const text of texts) {
 }
 process.stdout.write('\n')
 await models.close()
-const file = { model: BUILT_IN_MODEL.name, texts: textDigest(texts), vectors: writeVectors(vectors) }
+/** Half precision, like the weights of the model: it changes no ranking and halves the file. */
+const bytes = Buffer.from(Float16Array.from(vectors.flatMap((vector) => Array.from(vector))).buffer)
+const file = { model: BUILT_IN_MODEL.name, texts: textDigest(texts), vectors: bytes.toString('base64') }
 writeFileSync(new URL('../src/sample/vectors.json', import.meta.url), `${JSON.stringify(file, null, 2)}\n`)

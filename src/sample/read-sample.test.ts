@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { createEmbeddingModels } from '../adapters/embeddings/index.ts'
 import { BUILT_IN_MODEL } from '../contracts/embedding-settings.ts'
-import { readSample, readVectors, sampleTexts, textDigest } from './read-sample.ts'
+import { sampleTexts, textDigest } from '../../scripts/sample-texts.ts'
+import { readSample, readVectors } from './read-sample.ts'
 
 test('the vectors of the sample are those of its texts: scripts/embed-sample.ts makes them anew', async () => {
   const texts = sampleTexts()

@@ -1,5 +1,4 @@
 /** The sample's handbook and catalog, with vectors that the built-in model created ahead of time. */
-import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import * as z from 'zod'
 import { BUILT_IN_MODEL } from '../contracts/embedding-settings.ts'
@@ -22,19 +21,6 @@ const read = (name: string): unknown =>
 
 const readHandbook = () => Handbook.parse(read('handbook'))
 const readProducts = () => Products.parse(read('products'))
-
-/** What was embedded, in the order of the vectors: the handbook, then the products. */
-export const sampleTexts = (): string[] => [
-  ...readHandbook().map(({ title, text }) => `${title}. ${text}`),
-  ...readProducts().map(({ name, category, description }) => `${name} (${category}). ${description}`),
-]
-
-export const textDigest = (texts: readonly string[]): string =>
-  createHash('sha256').update(JSON.stringify(texts)).digest('hex')
-
-/** Half precision, like the weights of the model: it changes no ranking and halves the file. */
-export const writeVectors = (vectors: readonly ArrayLike<number>[]): string =>
-  Buffer.from(Float16Array.from(vectors.flatMap((vector) => Array.from(vector))).buffer).toString('base64')
 
 export function readVectors(): { texts: string; vectors: number[][] } {
   const { texts, vectors } = Vectors.parse(read('vectors'))
