@@ -4,7 +4,7 @@
 import { and, eq, gt, inArray, lte, or } from '../../db/drizzle.ts'
 import { jobs } from '../../db/schema.ts'
 import type { Clock, Storage } from '../cores/dependencies.ts'
-import { leased, startLoops, type Loop } from '../cores/work/index.ts'
+import { leased, startLoops, whileRenewed, type Loop } from '../cores/work/index.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { clockReader } from './clock-reader.ts'
@@ -36,8 +36,6 @@ export function startLoopForEach(deps: LoopDeps, table: readonly Job[]): { stop(
   )
 }
 
-/** Within a lease: of these, one or two may fail. */
-const RENEWALS = 4
 /** Jobs come due by the time alone. */
 const NET_MS = 5 * 60_000
 /** While another process has a job. */
@@ -95,7 +93,9 @@ export async function runIfDue(
     if (!lease) return false
     try {
       const clock = await readClock()
-      await whileRenewed(deps, job, lease, (lost) => job.run(AbortSignal.any([stopping, lost]), clock))
+      await whileRenewed(renewing(deps, job, lease), (lost) =>
+        job.run(AbortSignal.any([stopping, lost]), clock),
+      )
     } catch (error) {
       await releaseLease(deps, lease, Math.min(job.everySeconds, job.leaseSeconds)).catch(() => {})
       throw error
@@ -110,28 +110,11 @@ export async function runIfDue(
   }
 }
 
-/** Whoever lost it is told to stop: another process may be at it. */
-async function whileRenewed(
-  { db, log }: LoopDeps,
-  job: Job,
-  lease: JobRow,
-  work: (lost: AbortSignal) => Promise<void>,
-): Promise<void> {
-  const lost = new AbortController()
-  const renew = async () => {
-    if (!(await jobLease.renew(db, jobLease.isHeld(lease), {}, job.leaseSeconds))) lost.abort()
-  }
-  const timer = setInterval(
-    () =>
-      void renew().catch((error: unknown) => log.warn('a lease was not renewed', { job: job.name, error })),
-    (job.leaseSeconds * 1000) / RENEWALS,
-  )
-  try {
-    await work(lost.signal)
-  } finally {
-    clearInterval(timer)
-  }
-}
+const renewing = ({ db, log }: LoopDeps, { name, leaseSeconds }: Job, lease: JobRow) => ({
+  seconds: leaseSeconds,
+  renew: async () => (await jobLease.renew(db, jobLease.isHeld(lease), {}, leaseSeconds)) !== undefined,
+  onError: (error: unknown) => log.warn('a lease was not renewed', { job: name, error }),
+})
 
 async function takeLease({ db, clock }: Storage, job: Job): Promise<JobRow | undefined> {
   const now = clock()

@@ -18,6 +18,7 @@ import {
 } from '../databases/index.ts'
 import { databaseFailureOf } from '../search/index.ts'
 import { withTransaction } from '../transaction.ts'
+import { whileRenewed } from '../work/index.ts'
 import { checkStep } from './check-step.ts'
 import {
   claimLoad,
@@ -99,24 +100,23 @@ export async function takeLoadStep(
   if (!load) return false
   onClaim(load.orgId)
   onWork(workOf(load))
-  const lost = new AbortController()
-  // Steps may take minutes, and then say that they live. One that was canceled ends.
-  const renewing = setInterval(
-    () =>
-      void renewLease(deps, load).then(
-        (isOurs) => isOurs || lost.abort(),
-        () => {},
-      ),
-    (LOAD_LEASE_SECONDS * 1000) / 3,
-  )
-  const signal = AbortSignal.any([stopping, lost.signal])
+  const renewing = {
+    seconds: LOAD_LEASE_SECONDS,
+    renew: () => renewLease(deps, load),
+    onError: (error: unknown) => deps.log.warn('a lease was not renewed', { load: load.id, error }),
+  }
   try {
-    const now = await takeSteps(deps, load, signal, aroundQuery)
-    if (now && workOf(now) !== workOf(load)) onWork(workOf(now))
-  } catch (error) {
-    if (!signal.aborted) await handleFailure(deps, load, error)
+    // Steps may take minutes, and then say that they live. One that was canceled ends.
+    await whileRenewed(renewing, async (lost) => {
+      const signal = AbortSignal.any([stopping, lost])
+      try {
+        const now = await takeSteps(deps, load, signal, aroundQuery)
+        if (now && workOf(now) !== workOf(load)) onWork(workOf(now))
+      } catch (error) {
+        if (!signal.aborted) await handleFailure(deps, load, error)
+      }
+    })
   } finally {
-    clearInterval(renewing)
     onTurn(load.orgId)
     await releaseLoad(deps, load).catch(() => {})
   }

@@ -91,3 +91,30 @@ export function leased<T extends PgTable, N extends Name<T>, U extends Name<T>, 
     },
   }
 }
+
+/** Within a lease: of these, one or two may fail. */
+const RENEWALS = 4
+
+type Renewed = {
+  readonly seconds: number
+  /** False: it was lost. */
+  readonly renew: () => Promise<boolean>
+  readonly onError: (error: unknown) => void
+}
+
+/** Work that may take longer than its lease. Whoever lost it is told to stop: another one may be at it. */
+export async function whileRenewed<T>(
+  { seconds, renew, onError }: Renewed,
+  work: (lost: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const lost = new AbortController()
+  const timer = setInterval(
+    () => void renew().then((isHeld) => isHeld || lost.abort(), onError),
+    (seconds * 1000) / RENEWALS,
+  )
+  try {
+    return await work(lost.signal)
+  } finally {
+    clearInterval(timer)
+  }
+}
