@@ -10,7 +10,7 @@ import { AGENT_LIMITS } from '../../contracts/agent-tools.ts'
 import { MAINTENANCE_LEASE_SECONDS } from '../../contracts/limits.ts'
 import { notifyChange } from '../changes/index.ts'
 import type { Storage } from '../dependencies.ts'
-import { claimFirst, onTimeline } from '../work/index.ts'
+import { claimFirst, fewestFirst, onTimeline } from '../work/index.ts'
 import { appLease, isLeaseOf, type RunKey } from './lease.ts'
 import { isRun, type Run } from './run-rows.ts'
 
@@ -58,15 +58,14 @@ type Candidate = { readonly orgId: string; readonly id: string; readonly appId: 
 
 /** Models that this runner does not know wait for another one that does. */
 async function findQueued(db: Handle, capacity: Capacity): Promise<Candidate[]> {
-  return db.execute<Candidate>(sql`
-    select q.org_id as "orgId", q.id, q.app_id as "appId"
-    from maintenance_runs q
-    left join (
-      select org_id, count(*) as n from app_leases where execution_id is not null group by org_id
-    ) running on running.org_id = q.org_id
-    where ${isFor(capacity)}
-    order by coalesce(running.n, 0) + row_number() over (partition by q.org_id order by q.created_at, q.id), q.created_at, q.id
-    limit ${sql.raw(String(CANDIDATES))}`)
+  return db.execute<Candidate>(
+    fewestFirst({
+      rows: sql`select q.org_id as "orgId", q.id, q.app_id as "appId", q.created_at as place
+        from maintenance_runs q where ${isFor(capacity)}`,
+      underWay: sql`app_leases where execution_id is not null`,
+      candidates: CANDIDATES,
+    }),
+  )
 }
 
 async function take(

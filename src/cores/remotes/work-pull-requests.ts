@@ -13,7 +13,7 @@ import { openEvidence, readEvidence } from '../findings/index.ts'
 import { recordEvent } from '../outbox.ts'
 import { findHead, findRevision, landMerged, lockWaiting, readBlobs } from '../revisions/index.ts'
 import { withTransaction } from '../transaction.ts'
-import { claimFirst, notAhead } from '../work/index.ts'
+import { claimFirst, fewestFirst, notAhead } from '../work/index.ts'
 import { branchOf, composePullRequest } from './compose-pull-request.ts'
 import type { Failed, ProposedContent, WithGitHosts } from './git-host-port.ts'
 import { failPullRequest, isPullRequest, pullRequestLease, type PullRequestRow } from './pull-request-rows.ts'
@@ -24,9 +24,9 @@ export type PullRequestDeps = Storage &
   WithGitHosts & { readonly dataKeys: DataKeys; readonly appUrl: URL }
 
 /** Of an organization, over all workers. */
-const AT_ONCE = sql.raw('2')
+const AT_ONCE = 2
 /** Others may take the first ones. */
-const CANDIDATES = sql.raw('8')
+const CANDIDATES = 8
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 /** What cannot be opened for so long is given up, and a person decides. */
@@ -38,20 +38,17 @@ const FINAL: ReadonlySet<PullRequestCode> = new Set(['UPSTREAM_DIFFERS', 'BRANCH
 
 /** Organizations take turns, those with the fewest under way first. Undefined: nothing is due, or all of it is taken. */
 export async function claimPullRequest({ db, clock }: Storage): Promise<PullRequestRow | undefined> {
-  const now = notAhead(clock())
-  const found = await db.execute<{ orgId: string; id: string }>(sql`
-    select due.org_id as "orgId", due.id from (
-      select org_id, id, next_at, row_number() over (partition by org_id order by next_at) as place
-      from ${pullRequests} where next_at <= ${now} and ${pullRequestLease.isFree()}
-    ) due cross join lateral (
-      select count(*) as n from ${pullRequests} held
-      where held.org_id = due.org_id and held.next_at is not null and ${pullRequestLease.isLive('held')}
-    ) under_way
-    where under_way.n < ${AT_ONCE}
-    order by under_way.n + due.place, due.next_at limit ${CANDIDATES}`)
-  return claimFirst(db, [...found], (tx, key) =>
-    pullRequestLease.take(tx, and(isPullRequest(key), sql`${pullRequests.nextAt} <= ${now}`)),
+  const isDue = sql`${pullRequests.nextAt} <= ${notAhead(clock())}`
+  const found = await db.execute<{ orgId: string; id: string }>(
+    fewestFirst({
+      rows: sql`select org_id as "orgId", id, next_at as place
+        from ${pullRequests} where ${isDue} and ${pullRequestLease.isFree()}`,
+      underWay: sql`${pullRequests} where next_at is not null and ${pullRequestLease.isLive()}`,
+      most: AT_ONCE,
+      candidates: CANDIDATES,
+    }),
   )
+  return claimFirst(db, found, (tx, key) => pullRequestLease.take(tx, and(isPullRequest(key), isDue)))
 }
 
 /** One turn. False: there was nothing to do. */

@@ -23,6 +23,28 @@ export async function claimFirst<C, T>(
  */
 export const notAhead = (now: Date) => sql`least(${now.toISOString()}::timestamptz, statement_timestamp())`
 
+type Waiting = {
+  /** With "orgId", id, and place, by which those of one organization are ordered. */
+  readonly rows: SQL
+  /** Table and condition of what is under way, whosever it is. */
+  readonly underWay: SQL
+  /** Of an organization at a time. Left out: any number. */
+  readonly most?: number
+  readonly candidates: number
+}
+
+/** For `claimFirst`: of the organizations with the fewest under way first, and of each in its order. */
+export function fewestFirst({ rows, underWay, most, candidates }: Waiting): SQL {
+  const hasCapacity = most === undefined ? sql`true` : sql`coalesce(n, 0) < ${sql.raw(String(most))}`
+  return sql`
+    select waiting.* from (
+      select *, row_number() over (partition by "orgId" order by place, id) as nth from (${rows}) found
+    ) waiting
+    left join (select org_id, count(*) as n from ${underWay} group by org_id) under_way on org_id = "orgId"
+    where ${hasCapacity}
+    order by coalesce(n, 0) + nth, place, id limit ${sql.raw(String(candidates))}`
+}
+
 /** Column names and conditions are of the core itself, and of its table: nothing in them comes from outside. */
 type Queue = {
   readonly table: string

@@ -1,5 +1,5 @@
 /** Work that lies in rows: leases, claims and what ends them; loops, and waiting. And work that waits for its turn in memory. */
-export { chooseDue, claimFirst, notAhead } from './claim.ts'
+export { chooseDue, claimFirst, fewestFirst, notAhead } from './claim.ts'
 export { handleInTurns } from './expire.ts'
 export { createFairQueue } from './fair-queue.ts'
 export { onTimeline } from './fence.ts'
