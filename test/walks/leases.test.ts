@@ -41,6 +41,7 @@ import { runIfDue } from '../../src/worker/loop.ts'
 import type { MemberPrincipal } from '../../src/cores/principal.ts'
 import type { ManagedDatabases } from '../../src/cores/databases/managed-databases.ts'
 import { newDatabase, type TestDatabase } from '../support/database.ts'
+import { untilLocked } from '../support/statements.ts'
 
 type Held = {
   /** Whether what its holder does counts. */
@@ -853,6 +854,44 @@ test('a load that waits for its time is worked on then, and others meanwhile', a
   expect(claimed.map((one) => one?.orgId)).toEqual([CROWDED, undefined])
   expect((await claimLoad(storage(() => daysFromNow(2))))?.orgId).toBe(ORG)
 })
+
+test('of the streams of an organization one sends at a time, and those of others meanwhile', async () => {
+  for (const orgId of ORGS) await trailStream.make(orgId, 2)
+  const claimed = [await claimStream(storage()), await claimStream(storage()), await claimStream(storage())]
+  expect(new Set(claimed.map((one) => one?.orgId))).toEqual(new Set([...ORGS, undefined]))
+})
+
+test.runIf(inject('engine') === 'postgres')(
+  'of two claims that choose different streams of an organization at the same moment, one has its own',
+  async () => {
+    const { db } = database
+    for (const orgId of ORGS) await trailStream.make(orgId, 2)
+    const streams = await db.select().from(tables.trailStreams)
+    const of = (whose: string) => streams.filter(({ orgId }) => orgId === whose)
+    const claim = (stream: (typeof streams)[number]) => {
+      const choosing = new Proxy(db, {
+        get: (target, name) => (name === 'execute' ? async () => [stream] : Reflect.get(target, name)),
+      })
+      return claimStream({ db: choosing, clock: now })
+    }
+    const claims: Promise<object | undefined>[] = []
+    await db.transaction(async (tx) => {
+      await tx
+        .select()
+        .from(tables.trailStreams)
+        .where(eq(tables.trailStreams.id, of(ORG)[0]!.id))
+        .for('update')
+      claims.push(claim(of(ORG)[0]!))
+      await untilLocked(db, 1)
+      claims.push(claim(of(ORG)[1]!))
+      // The other organization waits for neither.
+      expect(await claim(of(CROWDED)[0]!)).toBeDefined()
+      await untilLocked(db, 2)
+    })
+    const claimed = await Promise.all(claims)
+    expect(claimed.filter((one) => one !== undefined)).toHaveLength(1)
+  },
+)
 
 test('of an organization of which no more is wanted nothing takes the place of others', async () => {
   for (const orgId of ORGS) await message.make(orgId, 2 * CLAIM.rows)

@@ -2,13 +2,13 @@
  * Sends the sealed trail on: the next page of whichever stream is due, under its lease. A page counts as sent once it was taken;
  * until then it is sent again, so a receiver may see a row twice and never misses one.
  */
-import { and, asc, eq, lte, sql } from '../../../db/drizzle.ts'
+import { and, eq, sql } from '../../../db/drizzle.ts'
 import { trailStreams } from '../../../db/schema.ts'
 import type { DataKeys } from '../../trust/data-key.ts'
 import type { OpenAnswers } from '../../trust/open-answers.ts'
 import type { Storage } from '../dependencies.ts'
 import { signWebhook, type ChannelPorts, type Outcome } from '../notifications/index.ts'
-import { leased } from '../work/index.ts'
+import { claimFirst, fewestFirst, leased, notAhead } from '../work/index.ts'
 import { otlpLogs } from './otlp-logs.ts'
 import { readEvents } from './stream-trail.ts'
 import { openTarget, type TrailStreamRow } from './trail-stream-rows.ts'
@@ -98,22 +98,26 @@ function failed(
   }
 }
 
+/** One of an organization at a time: receivers of one that are slow do not keep those of others waiting. */
 export async function claimStream({ db, clock }: Storage): Promise<TrailStreamRow | undefined> {
-  // One of an organization at a time: receivers of one that are slow do not keep those of others waiting.
+  const isDue = sql`${trailStreams.nextAt} <= ${notAhead(clock())}`
   const isAlone = sql`not exists (select from trail_streams other where other.org_id = trail_streams.org_id
     and other.id <> trail_streams.id and ${lease.isLive('other')})`
-  const isDue = and(lte(trailStreams.nextAt, clock()), isAlone)
-  const due = await db
-    .select({ orgId: trailStreams.orgId, id: trailStreams.id })
-    .from(trailStreams)
-    .where(and(isDue, lease.isFree()))
-    .orderBy(asc(trailStreams.nextAt))
-    .limit(CANDIDATES)
-  for (const { orgId, id } of due) {
-    const taken = await lease.take(db, and(eq(trailStreams.orgId, orgId), eq(trailStreams.id, id), isDue))
-    if (taken) return taken
-  }
-  return undefined
+  const due = await db.execute<{ orgId: string; id: string }>(
+    fewestFirst({
+      rows: sql`select org_id as "orgId", id, next_at as place
+        from ${trailStreams} where ${isDue} and ${lease.isFree()}`,
+      underWay: sql`${trailStreams} where ${lease.isLive()}`,
+      most: 1,
+      candidates: CANDIDATES,
+    }),
+  )
+  return claimFirst(db, due, async (tx, { orgId, id }) => {
+    // Or another of its streams is taken at the same moment.
+    await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`trail streams of ${orgId}`}, 0))`)
+    const isStream = and(eq(trailStreams.orgId, orgId), eq(trailStreams.id, id))
+    return lease.take(tx, and(isStream, isDue, isAlone))
+  })
 }
 
 async function send(
