@@ -7,7 +7,7 @@ import { and, eq, inArray, not, sql } from '../../../db/drizzle.ts'
 import { loads } from '../../../db/schema.ts'
 import { LOAD_GIVE_UP_SECONDS, LOAD_LEASE_SECONDS } from '../../contracts/limits.ts'
 import type { Storage } from '../dependencies.ts'
-import { leased } from '../work/index.ts'
+import { leased, notAhead } from '../work/index.ts'
 import type { LoadRow } from './load-rows.ts'
 
 export type ClaimedLoad = LoadRow & { readonly leaseToken: string }
@@ -78,18 +78,19 @@ export const loadLease = leased(loads, {
   seconds: LOAD_LEASE_SECONDS,
 })
 
+const GIVE_UP = sql.raw(`make_interval(secs => ${LOAD_GIVE_UP_SECONDS})`)
+
 export async function claimLoad(
   { db, clock }: Storage,
   { work, except = [] }: Claim = {},
 ): Promise<ClaimedLoad | undefined> {
-  const now = clock()
-  const abandoned = new Date(now.getTime() - LOAD_GIVE_UP_SECONDS * 1000).toISOString()
+  const now = notAhead(clock())
   const next = sql`(${loads.orgId}, ${loads.id}) = (
     select l.org_id, l.id from loads l
     where (l.state in ('uploading', 'running') or l.is_staged)
-      and (l.state <> 'uploading' or l.updated_at < ${abandoned}::timestamptz)
+      and (l.state <> 'uploading' or l.updated_at < ${now} - ${GIVE_UP})
       and ${loadLease.isFree('l')}
-      and (l.waits_until is null or l.waits_until <= ${now.toISOString()}::timestamptz)
+      and (l.waits_until is null or l.waits_until <= ${now})
       and ${work ? IS_WORK[work] : sql`true`}
       and ${except.length > 0 ? not(inArray(sql`l.org_id`, [...except])) : sql`true`}
       and not exists (

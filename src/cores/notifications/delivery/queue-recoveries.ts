@@ -3,23 +3,24 @@
  * recovery at a time, the one that waits longest, and of it a batch: a long one holds up no other, and because a batch
  * follows only when little of the last is left, its integration's own new events do not wait behind all of it either.
  */
+import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
 import type { Transaction } from '../../../../db/connect.ts'
 import { and, asc, eq, gt, gte, lt, lte, sql } from '../../../../db/drizzle.ts'
 import { deliveries, integrations, recoveries } from '../../../../db/schema.ts'
 import { RECOVERY } from '../../../contracts/limits.ts'
 import type { Storage } from '../../dependencies.ts'
 import { withTransaction } from '../../transaction.ts'
+import { notAhead } from '../../work/index.ts'
 import { integrationKey } from '../integrations/integration-rows.ts'
 import { enqueueReplays, lockReplays, selectReplayable, wasMissed } from './enqueue-replays.ts'
 
 /** False: none was due. Every worker may do it at any time: each recovery is with one of them. */
 export async function queueRecoveries({ db, clock }: Storage): Promise<boolean> {
   return withTransaction(db, async (tx) => {
-    const now = clock()
     const [due] = await tx
       .select()
       .from(recoveries)
-      .where(and(eq(recoveries.state, 'running'), lte(recoveries.nextAt, now)))
+      .where(and(eq(recoveries.state, 'running'), sql`${recoveries.nextAt} <= ${notAhead(clock())}`))
       .orderBy(asc(recoveries.nextAt))
       .limit(1)
       .for('update', { skipLocked: true })
@@ -40,10 +41,10 @@ async function nextStep(
   tx: Transaction,
   { clock }: Pick<Storage, 'clock'>,
   due: Recovery,
-): Promise<Partial<Recovery>> {
+): Promise<PgUpdateSetSource<typeof recoveries>> {
   const { orgId, integrationId } = due
   const now = clock()
-  const later = (seconds: number) => new Date(now.getTime() + seconds * 1000)
+  const later = (seconds: number) => sql`${notAhead(now)} + make_interval(secs => ${String(seconds)}::float8)`
   const nextAt = later(RECOVERY.everySeconds)
   const [integration] = await tx
     .select({ state: integrations.state })
