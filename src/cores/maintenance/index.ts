@@ -8,7 +8,7 @@ export { Fenced, heldLease, renewLease, requireHeld, underLease, type RunKey } f
 export { narrowMaintenanceAgain, turnAppOffAgain } from './maintenance-rights.ts'
 export { mayReadQuotes, requireAppMaintenance } from './maintenance-access.ts'
 export { readAgent } from './read-agent.ts'
-export { isRun, presentStep, requireRun, type Run } from './run-rows.ts'
+export { isRun, requireRun, type Run } from './run-rows.ts'
 export { reserveRunTokens, settleRunTokens } from './run-tokens.ts'
 export {
   lockSettings,
@@ -18,4 +18,5 @@ export {
   type Settings,
   type WithMaintenanceModels,
 } from './settings-rows.ts'
+export { presentStep } from './show-maintenance-run.ts'
 export { sweepMaintenance } from './sweep-maintenance.ts'

@@ -1,7 +1,7 @@
 /** Runs as the operations find and return them. */
 import type { Handle } from '../../../db/connect.ts'
 import { and, eq, sql } from '../../../db/drizzle.ts'
-import { maintenanceRuns, runEvidence, runSteps } from '../../../db/schema.ts'
+import { maintenanceRuns, runEvidence } from '../../../db/schema.ts'
 import { notFound } from '../../contracts/errors.ts'
 import { outcomeOf } from '../../contracts/outcomes.ts'
 
@@ -26,29 +26,6 @@ export async function requireRun(
   if (!run) throw notFound()
   return run
 }
-
-/** Without its transcript: tens of megabytes in a run, for everybody who looks at it. */
-export const STEP_COLUMNS = {
-  number: runSteps.number,
-  tool: runSteps.tool,
-  result: runSteps.result,
-  tokens: runSteps.tokens,
-  ms: runSteps.ms,
-  at: runSteps.at,
-  requestSha256: runSteps.requestSha256,
-  resultSha256: runSteps.resultSha256,
-}
-
-export const presentStep = (step: Pick<typeof runSteps.$inferSelect, keyof typeof STEP_COLUMNS>) => ({
-  number: step.number,
-  tool: step.tool,
-  result: step.result,
-  tokens: step.tokens,
-  ms: step.ms,
-  at: step.at.toISOString(),
-  request_sha256: step.requestSha256,
-  result_sha256: step.resultSha256,
-})
 
 /** How many references each of them read; all are of one organization. Those of an ended run are not kept for good. */
 export async function countEvidence(db: Handle, runs: readonly Run[]): Promise<ReadonlyMap<string, number>> {

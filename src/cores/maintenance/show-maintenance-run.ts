@@ -7,15 +7,7 @@ import type { WithDirectory } from '../directory/index.ts'
 import { createWaits } from '../work/index.ts'
 import { read, type Verb } from '../verb.ts'
 import { requireAppMaintenance } from './maintenance-access.ts'
-import {
-  countEvidence,
-  isRun,
-  presentRun,
-  presentStep,
-  requireRun,
-  STEP_COLUMNS,
-  type Run,
-} from './run-rows.ts'
+import { countEvidence, isRun, presentRun, requireRun, type Run } from './run-rows.ts'
 
 const waitForChange = createWaits(FAIR_QUEUES.maintenanceWaits, 'maintenance')
 
@@ -54,14 +46,37 @@ async function readStatus(db: Handle, run: Run): Promise<Run['status'] | undefin
   return row?.status
 }
 
+/** Without its transcript: tens of megabytes in a run, for everybody who looks at it. */
+const STEP = {
+  number: runSteps.number,
+  tool: runSteps.tool,
+  result: runSteps.result,
+  tokens: runSteps.tokens,
+  ms: runSteps.ms,
+  at: runSteps.at,
+  requestSha256: runSteps.requestSha256,
+  resultSha256: runSteps.resultSha256,
+}
+
 async function readSteps(db: Handle, { orgId, id }: Run) {
   const rows = await db
-    .select(STEP_COLUMNS)
+    .select(STEP)
     .from(runSteps)
     .where(and(eq(runSteps.orgId, orgId), eq(runSteps.executionId, id)))
     .orderBy(asc(runSteps.number))
   return rows.map(presentStep)
 }
+
+export const presentStep = (step: Pick<typeof runSteps.$inferSelect, keyof typeof STEP>) => ({
+  number: step.number,
+  tool: step.tool,
+  result: step.result,
+  tokens: step.tokens,
+  ms: step.ms,
+  at: step.at.toISOString(),
+  request_sha256: step.requestSha256,
+  result_sha256: step.resultSha256,
+})
 
 /** What is cited comes first, and always fits; `evidence_read` says how much there is. Never the text itself. */
 const readEvidence = (db: Handle, { orgId, id }: Run) =>
