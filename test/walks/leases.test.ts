@@ -504,7 +504,7 @@ const message: Leased = {
       giveBack: () => releaseClaims(storage(clock), claimer.worker),
     }
   },
-  expire: (clock) => expireLeases(storage(clock)),
+  expire: (clock) => expireLeases(looking(clock)),
   fairly: {
     turns: 1,
     crowd: (orgId, n) => message.make(orgId, n),
@@ -966,6 +966,31 @@ test('answers that two write at once, each in an order of its own, count once', 
     expect(new Set(started.map(({ orgId }) => orgId)).size).toBe(2)
     expect(written.flatMap(({ ended }) => ended)).toHaveLength(started.length)
   }
+})
+
+test('an attempt that cannot be ended keeps no other one waiting, and is told of', async () => {
+  const { db } = database
+  for (const orgId of ORGS) await message.make(orgId, 2)
+  while ((await attempt.claim()) !== undefined);
+  await db.update(tables.messages).set({ leaseUntil: longAgo() })
+  const [broken] = await db.select().from(tables.messages).where(eq(tables.messages.orgId, ORG)).limit(1)
+  await db.execute(
+    sql.raw(`create function refuse() returns trigger language plpgsql as $$
+    begin raise exception 'cannot be ended'; end $$`),
+  )
+  await db.execute(
+    sql.raw(`create trigger refused before update on messages for each row
+    when (old.id = '${broken!.id}') execute function refuse()`),
+  )
+  const warned: unknown[] = []
+  try {
+    await expireLeases({ ...storage(), log: { warn: (_event, fields) => void warned.push(fields) } })
+  } finally {
+    await db.execute(sql`drop trigger refused on messages`)
+    await db.execute(sql`drop function refuse()`)
+  }
+  const left = await db.select().from(tables.messages).where(eq(tables.messages.state, 'sending'))
+  expect([left.map(({ id }) => id), warned]).toMatchObject([[broken!.id], [{ message: broken!.id }]])
 })
 
 test('what cannot be handled keeps nothing of its own organization waiting, however much it is', async () => {

@@ -3,27 +3,40 @@
  */
 import { eq, sql } from '../../../../db/drizzle.ts'
 import { messages } from '../../../../db/schema.ts'
-import type { Storage } from '../../dependencies.ts'
+import type { Log, Storage } from '../../dependencies.ts'
 import { attemptResult, finishAndStartAttempts, isRepeatable, type Attempt } from './attempts.ts'
 import { messageLease } from './claim-messages.ts'
 import { recordFailureNotices } from './record-failure-notices.ts'
 
 const BATCH = 200
 
-/** Every worker may do it at any time: each row goes to one of them. */
-export async function expireLeases(deps: Storage): Promise<void> {
-  const { db, clock } = deps
-  const now = clock()
+type Started = Omit<Attempt, 'integrationId' | 'isRepeatable'> & { readonly allows: boolean | null }
+
+/** Every worker may do it at any time: each row goes to one of them. Organizations take turns. */
+export async function expireLeases(deps: Storage & Log): Promise<void> {
+  const { db, log } = deps
   await messageLease.giveBackOver(db, eq(messages.state, 'claimed'), { state: 'pending' })
-  const started = await db.execute<
-    Omit<Attempt, 'integrationId' | 'isRepeatable'> & { allows: boolean | null }
-  >(sql`
+  const started = await db.execute<Started>(sql`
     select m.org_id as "orgId", m.id, m.channel, m.attempts as number, i.config ->> 'resend_on_unknown' = 'true' as allows,
       (select carried_by from attempts a
         where a.org_id = m.org_id and a.message_id = m.id and a.number = m.attempts) as "carriedBy"
     from messages m left join integrations i on i.org_id = m.org_id and i.id = m.integration_id
     where m.state = 'sending' and ${messageLease.isOver('m')}
+    order by row_number() over (partition by m.org_id order by m.lease_until), m.lease_until
     limit ${sql.raw(String(BATCH))}`)
+  try {
+    await endUnknown(deps, started)
+  } catch {
+    // One that cannot be ended keeps no other waiting.
+    for (const one of started)
+      await endUnknown(deps, [one]).catch((error: unknown) =>
+        log.warn('a lease of a message was not ended', { message: one.id, error }),
+      )
+  }
+}
+
+async function endUnknown(deps: Storage, started: readonly Started[]): Promise<void> {
+  const now = deps.clock()
   const results = started.map((row) => ({
     ...attemptResult(
       // A worker that died says nothing about the integration, nor about its target.
