@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Handle } from '../../../db/connect.ts'
 import { listenerOf, type Topic } from '../../../db/listen.ts'
 import type { Clock, Log } from '../dependencies.ts'
-import { createSignal } from './wait.ts'
+import { createSignal, doubled, POLL_MS } from './wait.ts'
 
 /** There may be more to do; or when something is due next, or null if nothing is known to be. */
 export type Next = 'again' | Date | null
@@ -36,15 +36,10 @@ const NET_MS = 20_000
 const LEAST_MS = 20
 /** Of so many looks one takes a turn, whatever is due: what may wait for hours is not asked for every time. */
 const LOOKS_PER_TURN = 6
-/** Where nobody tells, of loops that wait for it: doubling as long as there is nothing to do. */
-const POLL_MS = { first: 500, most: 4_000 }
 /** Something is due and could not be done yet: others have it, or there is no room. Doubling, too. */
 const OVERDUE_MS = { first: 200, most: 1_000 }
 /** After an error of the database, doubling. */
 const FAILED_MS = { first: 250, most: 30_000 }
-
-const doubled = ({ first, most }: { first: number; most: number }, times: number): number =>
-  Math.min(first * 2 ** times, most)
 
 type Pause = {
   /** Whether it would be told of work. */

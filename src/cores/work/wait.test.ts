@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Handle } from '../../../db/connect.ts'
-import { setListener } from '../../../db/listen.ts'
-import { createSignal, waitUntil } from './wait.ts'
+import { setListener, type Listening } from '../../../db/listen.ts'
+import { createSignal, doubled, POLL_MS, waitUntil } from './wait.ts'
 
 /** Long enough that a wait which ends by it is seen to. */
 const LONG_MS = 20_000
@@ -21,11 +21,11 @@ test('notified while nobody waits, it wakes whoever waits next', async () => {
 })
 
 /** A database of which nothing is asked, and those who listen to it. */
-function listening() {
+function listening(state: Listening = 'listening') {
   const subscribers = new Set<Parameters<Parameters<typeof setListener>[1]['subscribe']>[0]>()
   const db = {} as Handle
   setListener(db, {
-    state: () => 'listening',
+    state: () => state,
     subscribe(heard) {
       subscribers.add(heard)
       return () => void subscribers.delete(heard)
@@ -78,4 +78,24 @@ test('told again and again it looks a few times a second, and returns when its t
   expect(performance.now() - startedAt).toBeGreaterThan(990)
   expect(looks).toBeGreaterThan(1)
   expect(looks).toBeLessThanOrEqual(11)
+})
+
+test('where nobody tells it looks after growing pauses', async () => {
+  const { db } = listening('polling')
+  const looks: number[] = []
+  await waitUntil(db, { topic: 'pipelines', key: 'app_1' }, { seconds: 2, signal: undefined }, async () => {
+    looks.push(performance.now())
+    return false
+  })
+  const pauses = looks.slice(1).map((at, nth) => at - looks[nth]!)
+  // The last look is when its time is over.
+  expect(pauses.length).toBeLessThanOrEqual(3)
+  expect(pauses[0]).toBeGreaterThan(490)
+  if (pauses.length === 3) expect(pauses[1]).toBeGreaterThan(990)
+})
+
+test('pauses double, up to four seconds', () => {
+  expect([0, 1, 2, 3, 4, 2_000].map((looks) => doubled(POLL_MS, looks))).toEqual([
+    500, 1_000, 2_000, 4_000, 4_000, 4_000,
+  ])
 })

@@ -5,8 +5,13 @@ import { listenerOf, type Topic } from '../../../db/listen.ts'
 
 /** Between two looks. A busy app is told of a hundred times a second. */
 const LEAST_MS = 100
-/** With nobody telling: a net where notifications arrive, all there is where they do not. */
-const LOOK_MS = { listening: 20_000, polling: 1_000 }
+/** A net, where notifications arrive. */
+const NET_MS = 20_000
+/** Where they do not, between two looks: doubling as long as there is nothing. */
+export const POLL_MS = { first: 500, most: 4_000 }
+
+export const doubled = ({ first, most }: { first: number; most: number }, times: number): number =>
+  Math.min(first * 2 ** times, most)
 
 export type Wait = { readonly seconds: number; readonly signal: AbortSignal | undefined }
 /** Without a topic nobody tells. */
@@ -29,9 +34,10 @@ export async function waitUntil(
   })
   try {
     // The first look is from here on: whatever was made before it nobody is told of again.
-    for (;;) {
+    for (let looks = 0; ; looks++) {
       if (signal?.aborted || (await isOver()) || over.aborted) return
-      await told.wait(LOOK_MS[(topic && listener.state()) ?? 'polling'])
+      const isTold = topic && listener.state() === 'listening'
+      await told.wait(isTold ? NET_MS : doubled(POLL_MS, looks))
       if (!over.aborted) await sleep(LEAST_MS, undefined, { signal: over }).catch(() => {})
     }
   } finally {
