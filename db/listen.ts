@@ -6,6 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { SQL } from 'drizzle-orm'
 import { CONFIRMED_LATER, setConfirmedBy } from './commit-locally.ts'
+import { outsideCalls } from './current-call.ts'
 import { is, PgTransaction, sql } from './drizzle.ts'
 
 const CHANNEL = 'svc_work'
@@ -18,6 +19,7 @@ export const TOPICS = [
   'endings',
   'events',
   'loads',
+  'logs',
   'maintenance',
   'messages',
   'pipelines',
@@ -51,6 +53,33 @@ export async function notifyEach(handle: Executes, topic: Topic, keys: Iterable<
     server: string | null
   }[]
   if (isTransaction && rows[0]?.server) setConfirmedBy(handle, rows[0].server)
+}
+
+const soon = new WeakMap<Executes, Map<Topic, Set<string>>>()
+
+/**
+ * For what changes many times a second, in statements that must not take longer: all of it is told in one statement after so
+ * long. If the process ends before, whoever waits learns of it with the next change. In a transaction: with its commit.
+ */
+export async function notifySoon(
+  handle: Executes,
+  topic: Topic,
+  key: string,
+  afterMs: number,
+): Promise<void> {
+  if (is(handle, PgTransaction)) return notify(handle, topic, key)
+  const topics = soon.get(handle) ?? new Map<Topic, Set<string>>()
+  soon.set(handle, topics)
+  const before = topics.get(topic)
+  if (before) return void before.add(key)
+  const keys = new Set([key])
+  topics.set(topic, keys)
+  const tell = () => {
+    topics.delete(topic)
+    // A database that is away says so to whoever asks it.
+    void notifyEach(handle, topic, keys).catch(() => {})
+  }
+  outsideCalls(() => setTimeout(tell, afterMs).unref())
 }
 
 export type Listening = 'listening' | 'polling'

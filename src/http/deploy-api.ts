@@ -34,6 +34,7 @@ export type DeployDeps = Observation &
   maintenance.WithMaintenanceModels &
   AgentCallDeps &
   logs.LogDeps &
+  logs.ReadDeps &
   remotes.RemoteDeps &
   remotes.WithGitHosts &
   Pick<AppEventDeps, 'appUrl' | 'appEventsPerDay'> &

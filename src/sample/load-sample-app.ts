@@ -20,7 +20,7 @@ import { makeId } from '../contracts/ids.ts'
 import type { Principal } from '../contracts/operation.ts'
 import { createApp, findApp } from '../cores/apps/index.ts'
 import type { Storage } from '../cores/dependencies.ts'
-import { createLogReads, storeLines } from '../cores/logs/index.ts'
+import { storeLines } from '../cores/logs/index.ts'
 import { sourceTree } from '../cores/revisions/index.ts'
 import { withTransaction } from '../cores/transaction.ts'
 import {
@@ -60,12 +60,10 @@ export async function loadSampleApp({ db, clock }: Storage, principal: Principal
     await insertChecks(sample)
     await insertPipeline(sample)
     const records = sampleLogs(now, times.brokenDeployment)
-    await storeLines(
-      { db: tx, clock, logLimits: NO_LIMITS, logReads: createLogReads() },
-      { orgId, id: appId },
-      0,
-      () => ({ records, rejected: 0 }),
-    )
+    await storeLines({ db: tx, clock, logLimits: NO_LIMITS }, { orgId, id: appId }, 0, () => ({
+      records,
+      rejected: 0,
+    }))
   })
 }
 

@@ -6,7 +6,7 @@ import { CheckDefinition } from '../../src/contracts/checks.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import { updateAppMaintenance } from '../../src/contracts/maintenance.ts'
 import { pushRevision } from '../../src/contracts/revisions.ts'
-import { createLogReads, storeLines } from '../../src/cores/logs/index.ts'
+import { storeLines } from '../../src/cores/logs/index.ts'
 import { unique, type Org } from './make.ts'
 import { recordsOf, type SeededApp } from './seeded-apps.ts'
 import { archiveOf } from './source.ts'
@@ -32,7 +32,7 @@ export async function seedApp(system: TestSystem, org: Org, seeded: SeededApp): 
   await insertDeployments(system, key, seeded, now)
   await insertChecks(system, key, seeded, now)
   const records = await recordsOf(seeded, now)
-  const deps = { db: system.db, clock: () => now, logLimits: NO_LIMITS, logReads: createLogReads() }
+  const deps = { db: system.db, clock: () => now, logLimits: NO_LIMITS }
   await storeLines(deps, { orgId: org.id, id: appId }, 0, () => ({ records, rejected: 0 }))
   await call(updateAppMaintenance, { alias, enabled: true })
   return alias

@@ -2,10 +2,11 @@
 import { gzipSync } from 'node:zlib'
 import { sql } from '../../db/drizzle.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
+import { listenerOf } from '../../db/listen.ts'
 import { logUsage } from '../../db/schema.ts'
 import { createAppToken } from '../../src/contracts/app-tokens.ts'
 import { summarizeApps } from '../../src/contracts/app-summaries.ts'
-import { createApp, setAppMember } from '../../src/contracts/apps.ts'
+import { createApp, setAppMember, showApp } from '../../src/contracts/apps.ts'
 import { FAIR_QUEUES } from '../../src/contracts/fair-queues.ts'
 import {
   LOG_LINE_MAX,
@@ -468,6 +469,28 @@ describe('following', () => {
     await push(builder, ['ERROR this'])
     expect(textsIn(await waiting)).toEqual(['ERROR this'])
   })
+
+  test.skipIf(inject('postgres')?.pooler)(
+    'whoever follows is told by any process: of each app a few times a second, however much it sends',
+    async () => {
+      const there = await makeApp(other)
+      const apps = [
+        await developer.call(showApp, { alias }),
+        await other.owner.call(showApp, { alias: there.alias }),
+      ]
+      const told: string[] = []
+      const unsubscribe = listenerOf(system.db).subscribe((topic, key) => {
+        if (topic === 'logs') told.push(key)
+      })
+      const startedAt = performance.now()
+      for (let n = 0; n < 40; n++) await push(builder, [`line ${n}`])
+      await push(other.owner, ['there'], there.alias)
+      await expect.poll(() => new Set(told), { timeout: 20_000 }).toEqual(new Set(apps.map(({ id }) => id)))
+      unsubscribe()
+      const most = (performance.now() - startedAt) / 250 + 1
+      for (const { id } of apps) expect(told.filter((key) => key === id).length).toBeLessThanOrEqual(most)
+    },
+  )
 
   test.each(['viewer', 'developer'] as const)('a %s who is removed meanwhile gets nothing', async (role) => {
     const leaving = await makeMember(system, org, role)

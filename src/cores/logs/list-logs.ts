@@ -2,12 +2,14 @@ import type { Handle } from '../../../db/connect.ts'
 import { and, asc, desc, eq, gt, lte, sql } from '../../../db/drizzle.ts'
 import { logLines, logUsage } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
+import { FAIR_QUEUES } from '../../contracts/fair-queues.ts'
 import { LOG_LEVELS } from '../../contracts/log-levels.ts'
 import type { Handler, Output } from '../../contracts/operations.ts'
 import { pageOf, readCursor } from '../../contracts/paging.ts'
 import { requireSourceReader } from '../apps/index.ts'
 import type { Storage } from '../dependencies.ts'
 import type { WithDirectory } from '../directory/index.ts'
+import { createWaits } from '../work/index.ts'
 import { groupId, lineId, lineNumber } from './line-ids.ts'
 import type { LogReads } from './log-reads.ts'
 import { matchingLines, type LineFilter } from './matching-lines.ts'
@@ -29,21 +31,18 @@ export const listLogs =
       return listNewest({ ...reading, db: deps.old ?? deps.db }, app, asked, before)
     const after = lineNumber(asked.after) ?? 0
     if (asked.wait_seconds === 0) return listArrived(reading, app, asked, after)
-    return deps.logReads.waits.take([app.orgId], async () => {
-      const over = AbortSignal.any([
-        AbortSignal.timeout(asked.wait_seconds * 1000),
-        ...(principal.signal ? [principal.signal] : []),
-      ])
-      let found = await listArrived(reading, app, asked, after)
-      while (found.lines.length === 0 && !over.aborted) {
-        await deps.logReads.arrivals.wait(app)
-        // Whoever may not read them any more does not get what arrived meanwhile.
-        await requireSourceReader(deps.directory, deps.db, principal, asked.alias)
-        found = await listArrived(reading, app, asked, lineNumber(found.after) ?? after)
-      }
-      return found
+    let found: Output<'listLogs'> | undefined
+    const wait = { seconds: asked.wait_seconds, signal: principal.signal }
+    await waitForLines(deps.db, { orgId: app.orgId, key: app.id }, wait, async () => {
+      // Whoever may not read them any more does not get what arrived meanwhile.
+      if (found) await requireSourceReader(deps.directory, deps.db, principal, asked.alias)
+      found = await listArrived(reading, app, asked, (found && lineNumber(found.after)) ?? after)
+      return found.lines.length > 0
     })
+    return found ?? { lines: [], after: lineId(after) }
   }
+
+const waitForLines = createWaits(FAIR_QUEUES.logWaits, 'logs')
 
 /** Lines that the database looks through in some milliseconds, whatever their length; for a text it must read all of them. */
 const FOLLOWED_MAX = { forText: 500, otherwise: 10_000 }

@@ -2,17 +2,20 @@
 import type { SQL } from 'drizzle-orm'
 import { keptLocally } from '../../../db/commit-locally.ts'
 import { sql } from '../../../db/drizzle.ts'
+import { notifySoon } from '../../../db/listen.ts'
 import { logGroups, logLines, logUsage, logVolumes } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { LOG_GROUPS_MAX } from '../../contracts/limits.ts'
 import type { Storage } from '../dependencies.ts'
-import type { LogReads } from './log-reads.ts'
 import type { LogApp, ReadLogs } from './log-record.ts'
 import { prepareLines, type PreparedLines } from './prepare-lines.ts'
 
 /** What one app may send and keep. */
 export type LogLimits = { readonly linesPerMinute: number; readonly bytesPerApp: number }
-export type StoreDeps = Storage & { readonly logLimits: LogLimits; readonly logReads: LogReads }
+export type StoreDeps = Storage & { readonly logLimits: LogLimits }
+
+/** A busy app is sent lines a hundred times a second. */
+const TOLD_MS = 250
 
 export type Stored = {
   readonly accepted: number
@@ -40,7 +43,7 @@ export async function storeLines(
   const rejected = unreadable + prepared.rejected
   const lines = prepared.lines.length
   if (lines > 0 && (await insertLines(deps, app, prepared, cost))) {
-    deps.logReads.arrivals.notify(app)
+    await notifySoon(deps.db, 'logs', app.id, TOLD_MS)
     return { accepted: lines, rejected, dropped: 0 }
   }
   await noteUsage(deps, app, { cost, dropped: lines })
