@@ -4,6 +4,7 @@ import { readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeDataFolder } from '../data-folder.ts'
 import { holdsDatabase, inPartialFolder } from '../embedded.ts'
+import { oneAtATime } from '../one-at-a-time.ts'
 import { createBackend, type Backend, type Engine } from '../wire/backend.ts'
 import { openGateway, PHYSICAL_NAME, type GatewayOptions, type VerifiersOf } from '../wire/gateway.ts'
 import { WireError } from '../wire/protocol-messages.ts'
@@ -57,7 +58,8 @@ export async function openEmbeddedDatabases(options: EmbeddedDatabasesOptions): 
   await removeLeftovers(folder)
   const backends = new Map<string, Backend>()
   const openLimit = limitOpenDatabases(maxOpen)
-  const serialized = serialize()
+  /** Creating and removing databases is rare, and the two must not overlap. */
+  const serialized = oneAtATime()
   let closed = false
 
   function backendOf(name: string): Backend {
@@ -166,14 +168,4 @@ function folderOf(folder: string, physicalName: string): string {
 async function removeLeftovers(folder: string): Promise<void> {
   const leftovers = (await readdir(folder)).filter((name) => /\.partial-|^\.template-/.test(name))
   await Promise.all(leftovers.map((name) => rm(join(folder, name), { recursive: true, force: true })))
-}
-
-/** Creating and removing databases is rare, and the two must not overlap. */
-function serialize(): (work: () => Promise<void>) => Promise<void> {
-  let last: Promise<void> = Promise.resolve()
-  return (work) => {
-    const result = last.then(work)
-    last = result.catch(() => {})
-    return result
-  }
 }

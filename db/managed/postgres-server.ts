@@ -2,6 +2,7 @@
 import type postgres from 'postgres'
 import type { TenantLimit, TenantLimits } from '../../src/contracts/tenant-limits.ts'
 import { openDriver } from '../driver-socket.ts'
+import { oneAtATime } from '../one-at-a-time.ts'
 import { makeTransactionsSafe, SAFE_OPTIONS } from '../safe-transactions.ts'
 import { revokePublicConnect } from './revoke-public-connect.ts'
 import { tlsModeOf, type TlsMode } from './open-socket.ts'
@@ -53,16 +54,19 @@ export function openManagedServer(
   const { host, port, ssl } = addressOf(url)
   const sql = openClient(url, { max: 2, idle_timeout: IDLE_SECONDS })
   const rotated = rotatedLogins(sql)
+  // However many databases are made at once: one connection beside the pool.
+  const inTurn = oneAtATime()
   const admin: Admin = {
     sql,
-    inDatabase: inTurn(async (database, work) => {
-      const own = openClient(url, { max: 1, database })
-      try {
-        await work(own)
-      } finally {
-        await own.end({ timeout: 5 })
-      }
-    }),
+    inDatabase: (database, work) =>
+      inTurn(async () => {
+        const own = openClient(url, { max: 1, database })
+        try {
+          await work(own)
+        } finally {
+          await own.end({ timeout: 5 })
+        }
+      }),
   }
 
   return {
@@ -96,16 +100,6 @@ export function openManagedServer(
       rotated.close()
       await sql.end({ timeout: 5 })
     },
-  }
-}
-
-/** However many databases are made at once: one connection beside the pool. */
-function inTurn(work: Admin['inDatabase']): Admin['inDatabase'] {
-  let last: Promise<unknown> = Promise.resolve()
-  return (...args) => {
-    const next = last.then(() => work(...args))
-    last = next.catch(() => {})
-    return next
   }
 }
 
