@@ -152,6 +152,8 @@ export const FAIR_QUEUES = {
     byTime: true,
     refusal: archivesRefused,
   },
+  /** Lines of logs and of source that an expression is looked for in: one that is slow costs nobody else the time of its task. */
+  lineMatches: { keys: ['organization'], running: { all: 1, organization: 1 }, byTime: true },
   /** Files that become passages, one at a time: most take milliseconds, and some seconds. */
   documents: { keys: ['organization'], running: { all: 1, organization: 1 }, byTime: true },
   /** Looks at workbooks and Parquet files before they are loaded: each holds a whole one, and the process that reads it a copy. */

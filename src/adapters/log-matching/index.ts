@@ -1,6 +1,8 @@
 /** Matches lines in a thread that is started when it is needed, and ended when it is not or when it takes too long. */
 import { Worker } from 'node:worker_threads'
+import { FAIR_QUEUES } from '../../contracts/fair-queues.ts'
 import type { FindLines, MatchLines } from '../../cores/checks/match-lines-port.ts'
+import { createTurns } from '../../cores/work/turns.ts'
 import type { FromLineThread, Task } from './line-worker.ts'
 
 /** Of one task, from when the thread has it; a usual expression takes some milliseconds for a page. */
@@ -17,8 +19,7 @@ export function createLineMatcher({ taskMs = TASK_MS } = {}): {
   let worker: Worker | undefined
   let idle: NodeJS.Timeout | undefined
   let isClosed = false
-  /** One at a time: an expression that is slow costs nobody else the time of their task. */
-  let last: Promise<unknown> = Promise.resolve()
+  const turns = createTurns(FAIR_QUEUES.lineMatches, () => performance.now())
 
   async function end(): Promise<void> {
     const ended = worker
@@ -51,15 +52,11 @@ export function createLineMatcher({ taskMs = TASK_MS } = {}): {
     return (await answerOf(thread, START_MS)) === 'ready' ? thread : undefined
   }
 
-  const findLines: FindLines = (task) => {
-    const answer = last.then(() => run(task))
-    last = answer.catch(() => {})
-    return answer
-  }
+  const findLines: FindLines = (orgId, task) => turns.take([orgId], () => run(task))
 
   return {
     findLines,
-    matchLines: async (task) => (await findLines(task))?.length,
+    matchLines: async (orgId, task) => (await findLines(orgId, task))?.length,
     close() {
       isClosed = true
       return end()

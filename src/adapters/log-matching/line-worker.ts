@@ -3,7 +3,7 @@ import { parentPort } from 'node:worker_threads'
 import { RE2JS } from 're2js'
 import type { MatchLines } from '../../cores/checks/match-lines-port.ts'
 
-export type Task = Parameters<MatchLines>[0]
+export type Task = Parameters<MatchLines>[1]
 /** `ready` comes first, so that the time of a task does not begin while this file is loaded; then the places of those that match. */
 export type FromLineThread = 'ready' | number[]
 

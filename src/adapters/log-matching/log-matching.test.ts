@@ -17,16 +17,16 @@ const noise = (length: number): string => {
 
 test('counts the lines that match, no further than asked', async () => {
   const lines = ['a timeout', 'fine', 'TIMEOUT', 'a time out']
-  expect(await matchLines({ source: '(?i)time ?out', lines, most: 10 })).toBe(3)
-  expect(await matchLines({ source: '(?i)time ?out', lines, most: 2 })).toBe(2)
-  expect(await matchLines({ source: '^fine$', lines, most: 10 })).toBe(1)
+  expect(await matchLines('org_1', { source: '(?i)time ?out', lines, most: 10 })).toBe(3)
+  expect(await matchLines('org_1', { source: '(?i)time ?out', lines, most: 2 })).toBe(2)
+  expect(await matchLines('org_1', { source: '^fine$', lines, most: 10 })).toBe(1)
 })
 
 test('an expression made to be slow is given up, and meanwhile everybody else is served', async () => {
   const lines = Array.from({ length: 50 }, () => noise(16_384))
   let turns = 0
-  const slow = matchLines({ source: SLOW, lines, most: 100 })
-  const next = matchLines({ source: 'b', lines: ['abc'], most: 1 })
+  const slow = matchLines('org_1', { source: SLOW, lines, most: 100 })
+  const next = matchLines('org_2', { source: 'b', lines: ['abc'], most: 1 })
   const started = performance.now()
   const counting = setInterval(() => turns++, 10)
   expect(await slow).toBeUndefined()
@@ -36,4 +36,17 @@ test('an expression made to be slow is given up, and meanwhile everybody else is
   expect(turns).toBeGreaterThan(10)
   // Whoever came after it has a new thread.
   expect(await next).toBe(1)
+})
+
+test('many slow tasks of one organization do not delay another one', async () => {
+  const lines = Array.from({ length: 50 }, () => noise(16_384))
+  const order: string[] = []
+  const ask = async (orgId: string, source: string) => {
+    await matchLines(orgId, { source, lines, most: 1 })
+    order.push(orgId)
+  }
+  const slow = Array.from({ length: 4 }, () => ask('org_1', SLOW))
+  // Whatever it asks for has taken no time before all of the other are done.
+  await Promise.all([...slow, ask('org_2', 'a'), ask('org_2', 'b')])
+  expect(order).toEqual(['org_1', 'org_2', 'org_2', 'org_1', 'org_1', 'org_1'])
 })

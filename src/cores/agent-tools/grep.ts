@@ -60,7 +60,7 @@ async function search(
   for (const batch of batches(files)) {
     if (found.length >= MATCHES_MAX || tooLong.aborted) return { found, isWhole: false }
     const texts = await readTexts(deps, orgId, batch)
-    const places = await placesIn(deps, texts, wanted, MATCHES_MAX - found.length)
+    const places = await placesIn(deps, orgId, texts, wanted, MATCHES_MAX - found.length)
     if (places === undefined) throw new ToolRefused('TOO_SLOW')
     found.push(...asFound(texts, places))
   }
@@ -105,12 +105,13 @@ async function readTexts(
 /** Counted over all of them: the thread is asked once for many small files. */
 async function placesIn(
   { findLines }: ToolDeps,
+  orgId: string,
   texts: readonly Text[],
   { pattern, literal }: Wanted,
   most: number,
 ): Promise<readonly number[] | undefined> {
   const lines = texts.flatMap((text) => text.lines)
-  if (!literal) return findLines({ source: pattern, lines, most })
+  if (!literal) return findLines(orgId, { source: pattern, lines, most })
   return lines.flatMap((line, at) => (line.includes(pattern) ? [at] : [])).slice(0, most)
 }
 

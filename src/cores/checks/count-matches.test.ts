@@ -7,23 +7,24 @@ async function* paged(...pages: readonly (readonly string[])[]) {
 }
 const counting = () => {
   const parts: (readonly string[])[] = []
-  const matchLines: MatchLines = async ({ source, lines, most }) => {
+  const matchLines: MatchLines = async (_, { source, lines, most }) => {
     parts.push(lines)
     return Math.min(lines.filter((line) => line.includes(source)).length, most)
   }
   return { parts, matchLines }
 }
+const OF = { orgId: 'org_1' }
 const line = (length: number) => 'x'.repeat(length)
 
 test('over all pages, no further than asked', async () => {
   const { parts, matchLines } = counting()
   const pages = () => paged(['a', 'b'], ['a', 'c'], ['a'])
-  expect(await countMatches(matchLines, pages(), { source: 'a', most: 10 })).toEqual({
+  expect(await countMatches(matchLines, pages(), { ...OF, source: 'a', most: 10 })).toEqual({
     count: 3,
     isWhole: true,
   })
   parts.length = 0
-  expect(await countMatches(matchLines, pages(), { source: 'a', most: 2 })).toEqual({
+  expect(await countMatches(matchLines, pages(), { ...OF, source: 'a', most: 2 })).toEqual({
     count: 2,
     isWhole: true,
   })
@@ -33,7 +34,7 @@ test('over all pages, no further than asked', async () => {
 test('a page of long lines is handed over in parts, and nothing of it is left out', async () => {
   const { parts, matchLines } = counting()
   const page = [...Array.from({ length: 100 }, () => line(16_000)), line(500_000), 'a']
-  expect(await countMatches(matchLines, paged(page), { source: 'a', most: 9 })).toEqual({
+  expect(await countMatches(matchLines, paged(page), { ...OF, source: 'a', most: 9 })).toEqual({
     count: 1,
     isWhole: true,
   })
@@ -45,7 +46,7 @@ test('a page of long lines is handed over in parts, and nothing of it is left ou
 test('the limit holds within a page: what is beyond it is not looked at', async () => {
   const { parts, matchLines } = counting()
   const page = Array.from({ length: 1_000 }, () => line(16_000))
-  expect(await countMatches(matchLines, paged(page), { source: 'a', most: 9 })).toEqual({
+  expect(await countMatches(matchLines, paged(page), { ...OF, source: 'a', most: 9 })).toEqual({
     count: 0,
     isWhole: false,
   })
@@ -55,6 +56,7 @@ test('the limit holds within a page: what is beyond it is not looked at', async 
 test('lines that take too long end it, with what was found before', async () => {
   const answers = [2, undefined, 5]
   const counted = await countMatches(async () => answers.shift(), paged(['a'], ['b'], ['c']), {
+    ...OF,
     source: 'a',
     most: 9,
   })

@@ -1,7 +1,7 @@
 /** Counts the lines of pages that a regular expression matches, in parts that are small, until a limit of text or time. */
 import type { MatchLines } from './match-lines-port.ts'
 
-type Asked = { readonly source: string; readonly most: number }
+type Asked = { readonly orgId: string; readonly source: string; readonly most: number }
 type Counted = { readonly count: number; readonly isWhole: boolean }
 
 /** Of all that is read. */
@@ -14,7 +14,7 @@ const TIME_MAX_MS = 30_000
 export async function countMatches(
   matchLines: MatchLines,
   pages: AsyncIterable<readonly string[]>,
-  { source, most }: Asked,
+  { orgId, source, most }: Asked,
 ): Promise<Counted> {
   const tooLong = AbortSignal.timeout(TIME_MAX_MS)
   let [count, left] = [0, READ_MAX_CHARACTERS]
@@ -22,7 +22,7 @@ export async function countMatches(
     for (const lines of partsOf(page)) {
       left -= charactersOf(lines)
       if (left < 0 || tooLong.aborted) return { count, isWhole: false }
-      const found = await matchLines({ source, lines, most: most - count })
+      const found = await matchLines(orgId, { source, lines, most: most - count })
       if (found === undefined) return { count, isWhole: false }
       count += found
       if (count >= most) return { count, isWhole: true }

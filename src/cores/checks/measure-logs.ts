@@ -22,7 +22,7 @@ export async function measureLogs(
   const { count, isWhole } =
     'text' in read
       ? await countLines(db, { ...where, text: read.text, most: maxCount + 1 })
-      : await countMatches(matchLines, readLinePages(db, where), { ...read, most: maxCount + 1 })
+      : await countMatches(matchLines, readLinePages(db, where), { ...read, orgId, most: maxCount + 1 })
   const ms = clock().getTime() - started
   if (count > maxCount) return measured('fail', 'log_lines', { ms, detail: `more than ${maxCount}` })
   if (!isWhole) return measured('indeterminate', 'evidence_limit', { ms })
