@@ -21,7 +21,8 @@ export const LEASES = { claimLeaseSeconds: 3, attemptLeaseSeconds: 3 }
 /** Writes down first and answers afterwards, at its leisure. Some it refuses, once: then it has kept nothing. */
 export async function openReceiver() {
   const ids: string[] = []
-  let [connections, requests] = [0, 0]
+  let [connections, requests, posts] = [0, 0, 0]
+  let midst = { at: Number.POSITIVE_INFINITY, reached: () => {} }
   const refused = new Set<string>()
   const server: Server = createServer((incoming, outgoing) => {
     requests++
@@ -36,6 +37,7 @@ export async function openReceiver() {
         return void outgoing.writeHead(503).end()
       }
       ids.push(...taken)
+      if (++posts === midst.at) midst.reached()
       setTimeout(() => outgoing.writeHead(200).end(), Math.random() * 20)
     })
   })
@@ -46,6 +48,12 @@ export async function openReceiver() {
     ids,
     /** How many came over a connection that was kept from an earlier one. */
     overKept: () => requests - connections,
+    /** Until so many more POSTs have come. The last of them has no answer yet: a kill is worth something while messages are on their way. */
+    untilPosts(count: number): Promise<void> {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      midst = { at: posts + count, reached: resolve }
+      return promise
+    },
     url: (name: string) => `http://127.0.0.1:${port}/${name}`,
     async close() {
       server.closeAllConnections()

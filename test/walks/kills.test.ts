@@ -56,7 +56,7 @@ describe.skipIf(inject('engine') === 'pglite')('killed in the midst', AT_ONCE, (
     }
     const settings = { database: { url: database.url! }, dataKey, ...killed.LEASES }
     const victim = await killed.startWorker(settings)
-    await killed.untilInTheMidst(receiver.ids)
+    await receiver.untilPosts(5)
     await killed.end(victim)
     const atKill = receiver.ids.length
     const last = await killed.startWorker(settings)
