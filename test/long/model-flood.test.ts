@@ -26,11 +26,8 @@ import { freshSecrets, type TestSystem } from '../support/system.ts'
 const AT_ONCE = 60
 /** Of the quiet organization, one after the other: before, beside the flood, and after it. */
 const QUESTIONS = 7
-const LONG_QUESTIONS = 3
 /** Answers to the other one while a question is open, at the median: for the text under way, and one already embedded. */
 const OVERTAKEN_MAX = 2
-/** The same in time: so many of the longest texts, each as it takes when nobody else asks. */
-const LONG_TEXTS_MAX = 3
 
 const own = processes()
 let connection: Connection
@@ -75,7 +72,6 @@ test('60 long questions of one organization, and the question of another one', a
   // Loads the model and compiles everything.
   await askEach(quiet, QUESTIONS, short)
   const alone = await askEach(quiet, QUESTIONS, short)
-  const long = await askEach(quiet, LONG_QUESTIONS, longQuestion)
 
   const flood = startFlood(loud)
   await flood.isFull
@@ -87,17 +83,15 @@ test('60 long questions of one organization, and the question of another one', a
     ({ began, ended }) =>
       ofLoud.filter((one) => one.outcome === 'answered' && one.ended > began && one.ended < ended).length,
   )
-  const times = { alone: median(alone.map(ms)), long: median(long.map(ms)), beside: median(beside.map(ms)) }
   console.log(
-    `median ms: ${JSON.stringify(times)}; overtaken by ${overtakers.join(' ')}; the other: ` +
+    `overtaken by ${overtakers.join(' ')}; the other: ` +
       `${ofLoud.filter(({ outcome }) => outcome === 'answered').length} answered of ${ofLoud.length}`,
   )
-  expect(outcomesOf([...alone, ...long, ...beside])).toEqual(['answered'])
+  expect(outcomesOf([...alone, ...beside])).toEqual(['answered'])
   // Late: on a machine that needs seconds for a text, its own client gives up on those that wait for its own others.
   expect(outcomesOf(ofLoud)).toEqual(expect.arrayContaining(['429', 'answered']))
   expect(['429', 'answered', 'late']).toEqual(expect.arrayContaining(outcomesOf(ofLoud)))
   expect(median(overtakers), 'answers to the other meanwhile').toBeLessThanOrEqual(OVERTAKEN_MAX)
-  expect(times.beside).toBeLessThan(times.alone + LONG_TEXTS_MAX * times.long)
 })
 
 type Asked = {
@@ -108,7 +102,6 @@ type Asked = {
 }
 type Ask = (query: string) => Promise<Asked>
 
-const ms = ({ began, ended }: Asked): number => ended - began
 const median = (numbers: readonly number[]): number =>
   numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)]!
 const outcomesOf = (asked: readonly Asked[]): string[] => [...new Set(asked.map(({ outcome }) => outcome))]
