@@ -18,6 +18,7 @@ import { createAppToken } from '../../src/contracts/app-tokens.ts'
 import { createApp } from '../../src/contracts/apps.ts'
 import {
   cancelDeployment,
+  claimDeployment,
   confirmDeploymentEnded,
   createDeployment,
   readDeploymentOutput,
@@ -179,13 +180,13 @@ async function eventsOf(id: string): Promise<number> {
 test('a revision is deployed while the server restarts, and the command knows all but the token', async () => {
   const command =
     'cat src/hello.txt; echo "$SVC_APP $SVC_REVISION $SVC_DEPLOYMENT fence=$SVC_FENCE key=[$SVC_API_KEY]"; ' +
-    'echo "password=correcthorse"; touch $TRACES/begun; while [ ! -e $TRACES/go ]; do sleep 0.1; done; echo end'
+    'echo "password=correcthorse"; touch $TRACES/begun; while [ ! -e $TRACES/go ]; do sleep 0.1; done; echo end; touch $TRACES/ended'
   const runner = startRunner(app, command, '--once')
   const id = await deploy()
   await until('the command begins', () => existsSync(trace('begun')))
   await server.stop()
   await writeFile(trace('go'), '')
-  await sleep(3_000)
+  await until('the command ends', () => existsSync(trace('ended')))
   // As if it had been away for an hour: the worker finds the lease over before the runner has met a server again.
   await connection.db
     .update(rows)
@@ -230,18 +231,21 @@ test('cancelling and the time-out end the command with all that it started', asy
 })
 
 test('a runner that is asked to stop finishes first, and stops its command when asked again', async () => {
-  const command = 'echo $$ > $TRACES/$SVC_DEPLOYMENT; sleep 4; echo done'
+  const command =
+    'echo $$ > $TRACES/$SVC_DEPLOYMENT; while [ ! -e $TRACES/go-$SVC_DEPLOYMENT ]; do sleep 0.1; done'
   const patient = startRunner(app, command)
   const first = await deploy()
   await pidIn(first)
   patient.child.kill('SIGTERM')
+  await until('it is asked to stop', () => patient.said().includes('Stopping after'))
+  await writeFile(trace(`go-${first}`), '')
   expect(await patient.exited).toBe(0)
   expect(await show(first)).toMatchObject({ state: 'succeeded' })
   const hurried = startRunner(app, command)
   const second = await deploy()
   await pidIn(second)
   hurried.child.kill('SIGINT')
-  await sleep(300)
+  await until('it is asked to stop', () => hurried.said().includes('Stopping after'))
   hurried.child.kill('SIGINT')
   expect(await hurried.exited).toBe(0)
   expect(await show(second)).toMatchObject({ state: 'failed', code: 'RUNNER_FAILED' })
@@ -277,8 +281,11 @@ test('a runner that was killed or frozen past its lease is lost, once; the next 
 
   // Its command lives on, so another runner gets nothing until a person has looked.
   expect(isAlive(child)).toBe(true)
-  startRunner(killedApp, command)
-  await sleep(5_000)
+  const another = startRunner(killedApp, command)
+  await until('another one waits', () => another.said().includes('Waiting'))
+  const asked = { alias: killedApp.alias, runner: 'one more', wait_seconds: 0 }
+  const claimed = await system.as({ token: killedApp.token })(claimDeployment, asked)
+  expect(claimed.deployment).toBeNull()
   expect(await show(next, killedApp)).toMatchObject({ state: 'queued' })
   process.kill(child, 'SIGKILL')
   await org.owner.call(confirmDeploymentEnded, { alias: killedApp.alias, deployment_id: lost })
