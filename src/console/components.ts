@@ -15,6 +15,16 @@ export const emptyState = (title: string, body: Content, action?: Content) =>
     ${action && html`<div class="actions">${action}</div>`}
   </div>`
 
+/** Of a list with filters: there may be others. Whose they are is not a filter, and stays. */
+export const noMatch = (c: PageContext, noun: string) => {
+  const whose = c.req.query('all') === 'true' ? '?all=true' : ''
+  return emptyState(
+    `No matching ${noun}`,
+    'Try different filters.',
+    html`<a href="${new URL(c.req.url).pathname}${whose}">Show all ${noun}</a>`,
+  )
+}
+
 export type Tab = { href: string; label: string; isCurrent: boolean; count?: number | string }
 
 /** Pages that share one place. Links, not ARIA tabs: each is a page of its own, with an address. Two bars on a page need two labels. */
@@ -97,13 +107,15 @@ export const filterForm = (c: PageContext, label: string, fields: Content) => {
 
 type List = {
   title?: string
-  /** The accessible name of the filters. */
-  label?: string
+  /** What is listed, in the plural; of a list with filters. */
+  noun?: string
   filters?: Content
+  isFiltered?: boolean
   caption: string
   columns: readonly string[]
   rows: readonly (readonly Content[])[]
-  empty: Content
+  /** Instead of no rows, where no filter is set; left out where there always are some. */
+  empty?: Content
   /** The cursor of the next page; left out of a list without pages. */
   next?: string | undefined
   /** Rows of all pages. */
@@ -117,8 +129,9 @@ type List = {
 
 /** A card with a list: its filters, its table or what is said instead of an empty one, and its pager. */
 export function listCard(c: PageContext, list: List) {
-  const { title, label = '', filters, caption, columns, rows, empty, after, changes } = list
-  const body = html`${filters && filterForm(c, label, filters)}
+  const { title, noun = 'rows', filters, caption, columns, rows, after, changes } = list
+  const empty = list.isFiltered || list.empty === undefined ? noMatch(c, noun) : list.empty
+  const body = html`${filters && filterForm(c, `Filter ${noun}`, filters)}
     ${rows.length === 0 ? empty : table(caption, columns, rows)} ${'next' in list ? pager(c, rows.length, { next_cursor: list.next, total: list.total, age_seconds: list.age }) : rowCount(rows.length)} ${after}`
   const shown =
     title === undefined

@@ -91,8 +91,6 @@ export function sessionOf(c: PageContext): ConsoleSession {
 export const addressOf = ({ req: { url } }: PageContext): string =>
   url.slice(url.indexOf('/', url.indexOf('//') + 2))
 
-export const idOf = (c: PageContext): string => c.req.param('id') ?? ''
-
 /** The organization of a page that makes no sense without one. */
 export function organizationOf(c: PageContext): Organization {
   const { organization } = sessionOf(c)

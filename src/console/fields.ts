@@ -13,9 +13,8 @@ import {
   type Option,
 } from '../pages/parts.ts'
 import { contractField, readField, shownValue, type ContractField } from './contract-field.ts'
-import { sessionOf, type PageContext } from './context.ts'
-import { redirectWithMessage } from './flash.ts'
-import { attempt, text, texts } from './forms.ts'
+import type { PageContext } from './context.ts'
+import { text, texts } from './forms.ts'
 
 /** What only this page says of a field, or what nobody knows before it is shown. */
 export type Special = Partial<
@@ -180,26 +179,6 @@ const hintOf = (hint: string): Content =>
   hint.includes('`')
     ? hint.split('`').map((part, at) => (at % 2 === 1 ? html`<code>${part}</code>` : part))
     : hint
-
-type Submission<I extends z.ZodObject, O extends z.ZodObject, K extends string> = {
-  /** What the input has besides: what the page is about. */
-  also?: Omit<z.input<I>, K>
-  /** The page with the form again. */
-  again: (c: PageContext, refused: Refused) => Response | Promise<Response>
-  done: (output: z.output<O>) => readonly [path: string, message: string]
-}
-
-/** A form of one call: done, it leads on with a message; refused, it is shown again with what was typed. */
-export async function submit<I extends z.ZodObject, O extends z.ZodObject, K extends string>(
-  c: PageContext,
-  form: Form<I, O, K>,
-  { also, again, done }: Submission<I, O, K>,
-): Promise<Response> {
-  const input = { ...form.read(c.get('form')), ...also } as z.input<I>
-  const result = await attempt(() => sessionOf(c).call(form.operation, input))
-  if ('problem' in result) return again(c, refuse(c, result.problem, form))
-  return redirectWithMessage(c, ...done(result.done))
-}
 
 /** Problems of `definition.url` belong beside the field `url`. */
 export const innerProblem = (problem: ServiceError, outer: RegExp): ServiceError =>

@@ -3,7 +3,8 @@ import { html } from 'hono/html'
 import type * as z from 'zod'
 import type { Content } from '../pages/parts.ts'
 import { createRoutes, organizationOf, type PageContext } from './context.ts'
-import { submit, type Form, type Refused, type Shown } from './fields.ts'
+import { submit } from './act.ts'
+import type { Form, Refused, Shown } from './fields.ts'
 import { formCard, statusOf } from './forms.ts'
 import { page } from './layout.ts'
 import { HOME } from './safe-next.ts'
@@ -39,5 +40,5 @@ export function formPage<I extends z.ZodObject, O extends z.ZodObject, K extends
   }
   return createRoutes()
     .get(path, (c) => show(c))
-    .post(path, (c) => submit(c, form, { again: show, done }))
+    .post(path, submit(form, { again: show, done }))
 }

@@ -79,8 +79,8 @@ export function backField(c: PageContext) {
 }
 
 type Confirmation = {
-  /** Of the dialog; unique on the page. */
-  id: string
+  /** Of the dialog, where an address leads to it, or the action does not say what it is about. */
+  id?: string
   label: string
   /** The label for screen readers, where several buttons on the page have the same one. */
   name?: string
@@ -88,16 +88,21 @@ type Confirmation = {
   action: string
   text: Content
   fields?: Content
-  submit: string
+  /** Left out: the label. */
+  submit?: string
   kind?: 'main' | 'danger'
   isMain?: true
   key?: string
 }
 
+/** What it does, and to what: unique on a page, as its action is. */
+const dialogIdOf = (action: string): string =>
+  action.split('?')[0]!.split('/').slice(-2).toReversed().join('-')
+
 /** A button that asks before it acts. */
 export const confirmDialog = (
   c: PageContext,
-  { id, label, name, title, action, text, ...rest }: Confirmation,
+  { label, name, title, action, text, id = dialogIdOf(action), submit = label, ...rest }: Confirmation,
 ) =>
   dialog(
     id,
@@ -108,7 +113,7 @@ export const confirmDialog = (
         c,
         action,
         html`${backField(c)}<p>${text}</p>${rest.fields}
-          <div class="actions">${button(rest.submit, rest.kind ?? 'danger')} ${cancelButton(id)}</div>`,
+          <div class="actions">${button(submit, rest.kind ?? 'danger')} ${cancelButton(id)}</div>`,
       ),
       hasCancel: true,
       ...(rest.isMain && { isMain: rest.isMain }),

@@ -57,6 +57,7 @@ export function listOf<
       return {
         next: listed.next_cursor,
         total: listed.total,
+        isFiltered: Object.keys(values).length > 0,
         ...(known.length > 0 && {
           filters: known.map(({ key, filter, field }) => {
             const { name = key, label, id, all, labels, missing, placeholder } = filter

@@ -94,7 +94,7 @@ describe('connected agents', () => {
     const one = await all.form('Filter').with({ client_id: desk.clientId }).submit()
     expect(one.rows).toHaveLength(1)
     expect((await all.form('Filter').with({ search: 'desk' }).submit()).rows).toHaveLength(1)
-    expect((await admin.open('/console/agents?client_id=nobody')).text).toContain('No agents found')
+    expect((await admin.open('/console/agents?client_id=nobody')).text).toContain('No matching agents')
     expect((await admin.open(`/console/agents?client_id=${encodeURIComponent('ä b')}`)).status).toBe(200)
     const back = one.path
     const gone = await one.form('Disconnect agent', other).submit()
@@ -405,7 +405,7 @@ describe('machine agents', () => {
     const found = await page.form('Filter').with({ search: 'night' }).submit()
     expect(found.rows).toHaveLength(1)
     expect((await page.form('Filter').with({ search: 'nothing' }).submit()).text).toContain(
-      'No machine agents found',
+      'No matching machine agents',
     )
     const theirs = await viewer.open(PATH)
     expect(theirs.rows).toHaveLength(1)

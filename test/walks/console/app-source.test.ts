@@ -168,7 +168,7 @@ describe('deployments', () => {
     expect(found.rows).toHaveLength(1)
     expect(found.html).toContain(`${tab}/${failed}`)
     expect((await page.form('Filter').with({ state: 'queued' }).submit()).text).toContain(
-      'No deployments in this state',
+      'No matching deployments',
     )
     const form = page.form('Deploy')
     expect(form.value('revision')).toBe(second)

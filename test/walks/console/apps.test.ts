@@ -345,7 +345,7 @@ describe('a ticket', () => {
     const list = await viewer.open(path)
     expect(list.link('It broke')).toBe(filed.path)
     expect((await list.form('Filter').with({ status: 'done' }).submit()).text).toContain(
-      'No tickets with this status',
+      'No matching tickets',
     )
     expect((await viewer.open(`${path}?status=nonsense`)).rows).toHaveLength(1)
     // Notes and taking it in progress are for those who work on the app.

@@ -266,7 +266,7 @@ describe('one check', () => {
     expect(failed.rows.map((cells) => cells[1])).toEqual(['Failing'])
     expect(failed.text).toContain('1 in total')
     const none = await page.form('Filter').with({ result: 'indeterminate' }).submit()
-    expect(none.text).toContain('No runs with this result')
+    expect(none.text).toContain('No matching runs')
     expect((await owner.open(`${tab}/chk_${'1'.repeat(25)}`)).status).toBe(404)
     const read = await viewer.open(path)
     expect(read.rows).toEqual(page.rows)

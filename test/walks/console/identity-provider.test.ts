@@ -444,7 +444,7 @@ test('people are linked by their address, found, paged, and unlinked', async () 
   expect((await links()).find(({ subject }) => subject === '00u9')).toMatchObject({
     user: { name: people.developer.name },
   })
-  expect((await page.form('Filter').with({ search: 'nobody' }).submit()).text).toContain('Nobody found')
+  expect((await page.form('Filter').with({ search: 'nobody' }).submit()).text).toContain('No matching people')
   const one = (await links()).find(({ subject }) => subject === '00u9')!
   await linked.form('Unlink', one.id).submit()
   expect((await links()).map(({ subject }) => subject)).not.toContain('00u9')
@@ -488,7 +488,7 @@ test('refusals say why in words, what to do and with which key, and are filtered
   expect(form.choices('reason')).toEqual(expect.arrayContaining([...REFUSAL_REASONS]))
   expect((await form.with({ reason: 'malformed' }).submit()).rows).toHaveLength(1)
   expect((await form.with({ client_id: refusal.clientId }).submit()).rows).toHaveLength(1)
-  expect((await form.with({ reason: 'replayed' }).submit()).text).toContain('No refusals found')
+  expect((await form.with({ reason: 'replayed' }).submit()).text).toContain('No matching refusals')
   expect(
     (await owner.open(`${REFUSALS}?reason=nonsense&client_id=${encodeURIComponent('ä b')}`)).status,
   ).toBe(200)

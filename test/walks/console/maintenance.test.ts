@@ -239,7 +239,7 @@ describe('a proposal', () => {
     expect(queue.link('Add up prices')).toBe(path)
     expect(queue.row('Add up prices')).toContain('You may approve it')
     const denied = await queue.form('Filter').with({ state: 'denied' }).submit()
-    expect(denied.text).toContain('No proposals in this state')
+    expect(denied.text).toContain('No matching proposals')
     const owners = await shop.owner.open('/console/proposals')
     expect(owners.row('Add up prices')).not.toContain('You may approve it')
     expect((await shop.admin.open('/console/proposals/next')).path).toBe(path)
@@ -419,7 +419,7 @@ describe('a proposal', () => {
       expect((await shop.admin.open('/console/search?q=run')).html).not.toContain(run)
       expect((await shop.admin.open('/console/search?q=change')).html).toContain('href="/console/proposals"')
       const denied = await queue.form('Filter').with({ state: 'denied' }).submit()
-      expect(denied.text).toContain('No proposals in this state')
+      expect(denied.text).toContain('No matching proposals')
       expect((await shop.owner.open(`${shop.tab}/proposals`)).link('Add up prices')).toBe(path)
       await (await shop.owner.open('/console/maintenance')).form('Turn off').submit()
       expect((await shop.admin.open('/console/proposals')).row('Add up prices')).toContain(
@@ -482,7 +482,7 @@ describe('the tab of an app', () => {
     const page = await shop.owner.open(shop.tab)
     expect(page.row('A proposal in the change queue')).toBeTruthy()
     const none = await page.form('Filter').with({ outcome: 'agent_error' }).submit()
-    expect(none.text).toContain('No runs with this outcome')
+    expect(none.text).toContain('No matching runs')
     const findings = await shop.owner.open(`${shop.tab}/findings`)
     const finding = await shop.owner.open(findings.link('Add up prices in orders.js'))
     expect(finding.title).toBe('Add up prices in orders.js')
@@ -490,7 +490,7 @@ describe('the tab of an app', () => {
     expect((await shop.viewer.open(finding.path)).title).toBe('Finding')
     expect(finding.text).toContain('order.items.length * order.price')
     expect((await findings.form('Filter').with({ state: 'quiet' }).submit()).text).toContain(
-      'No findings in this state',
+      'No matching findings',
     )
     const shown = await shop.owner.open(run)
     for (const word of ['Question to the model', 'log_groups', 'read_file', 'propose_change']) {

@@ -148,8 +148,8 @@ describe('one pipeline', () => {
     expect(failed.rows).toHaveLength(1)
     expect(failed.form('Filter').value('state')).toBe('succeeded')
     const none = await page.form('Filter').with({ state: 'missed' }).submit()
-    expect(none.text).toContain('No runs with this state')
-    expect(none.link('Show all')).toBe(path)
+    expect(none.text).toContain('No matching runs')
+    expect(none.link('Show all runs')).toBe(path)
   })
 
   test('what a worker wrote is shown to whoever may read the logs', async () => {

@@ -78,7 +78,7 @@ async function showActivity(c: PageContext) {
     body: html`${activityCharts(noun, withEmptyDays(days, summary.days))}
       ${listCard(c, {
         changes: 'activity',
-        label: 'Filter activity',
+        noun: 'activity',
         filters: html`<input type="hidden" name="type" value="${type}" />
           ${type === 'data_source' && sourceFilter(filters.source, sources)}
           ${people && filterSelect({ name: 'person', label: 'User', value: filters.person, all: 'All users', options: memberOptions(people.members), missing: 'Former member' })}

@@ -2,9 +2,9 @@
 import { html } from 'hono/html'
 import type * as z from 'zod'
 import { blockOauthClient, listOauthClients, type OauthClient } from '../../../contracts/grants.ts'
-import { formOf, submit, type Refused } from '../../fields.ts'
-import { returnPath, statusOf, text, confirmDialog, formCard } from '../../forms.ts'
-import { actAndReturn } from '../../flash.ts'
+import { act, submit } from '../../act.ts'
+import { formOf, type Refused } from '../../fields.ts'
+import { returnPath, statusOf, confirmDialog, formCard } from '../../forms.ts'
 import { page } from '../../layout.ts'
 import { badge, emptyState, time, listCard } from '../../components.ts'
 import { createRoutes, organizationOf, requireRole, sessionOf, type PageContext } from '../../context.ts'
@@ -21,8 +21,8 @@ export const agentClientRoutes = () =>
   createRoutes()
     .get('/agents/clients', (c) => showClients(c))
     .post('/agents/clients/new', blockNew)
-    .post('/agents/clients/block', (c) => setBlocked(c, true, 'Client blocked.'))
-    .post('/agents/clients/unblock', (c) => setBlocked(c, false, 'Client unblocked.'))
+    .post('/agents/clients/block', setBlocked(true, 'Client blocked.'))
+    .post('/agents/clients/unblock', setBlocked(false, 'Client unblocked.'))
 
 async function showClients(c: PageContext, refused?: Refused) {
   requireRole(c, 'admin', 'Only owners and admins can view agent clients')
@@ -98,15 +98,15 @@ function clientActions(c: PageContext, client: Client, at: number) {
       })
 }
 
-const blockNew = (c: PageContext) =>
-  submit(c, BLOCK, {
-    also: { blocked: true },
-    again: showClients,
-    done: () => [PATH, 'Client blocked.'],
-  })
+const blockNew = submit(BLOCK, {
+  input: () => ({ blocked: true }),
+  again: showClients,
+  done: () => [PATH, 'Client blocked.'],
+})
 
-function setBlocked(c: PageContext, blocked: boolean, done: string) {
-  return actAndReturn(c, returnPath(c, PATH), done, () =>
-    sessionOf(c).call(blockOauthClient, { client_id: text(c.get('form'), 'client_id'), blocked }),
-  )
-}
+const setBlocked = (blocked: boolean, done: string) =>
+  act(blockOauthClient, {
+    input: (sent) => ({ ...BLOCK.read(sent), blocked }),
+    back: (c) => returnPath(c, PATH),
+    done,
+  })

@@ -5,7 +5,8 @@ import { showAgentDay } from '../../../contracts/activity.ts'
 import { showGrant } from '../../../contracts/grants.ts'
 import { inputField, linkButton, type Content } from '../../../pages/parts.ts'
 import { addressForm, breakable, emptyState, stats, timeOfDay } from '../../components.ts'
-import { createRoutes, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
+import { routeInput } from '../../act.ts'
+import { createRoutes, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { readDay } from '../../day-filter.ts'
 import { plural } from '../../format.ts'
 import { page } from '../../layout.ts'
@@ -16,7 +17,7 @@ import { unusedNotice } from './grant-cards.ts'
 
 type Period = z.output<typeof showAgentDay.output>['periods'][number]
 
-export const agentDayRoutes = () => createRoutes().get('/agents/:id{grt_[0-9a-z]{25}}/day', showDay)
+export const agentDayRoutes = () => createRoutes().get('/agents/:grant_id{grt_[0-9a-z]{25}}/day', showDay)
 
 const DAY_MS = 24 * 60 * 60 * 1000
 const DAY = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full', timeZone: 'UTC' })
@@ -26,7 +27,7 @@ export const agentDayPath = (grantId: string, day?: string): string =>
 
 async function showDay(c: PageContext) {
   const session = sessionOf(c)
-  const grant_id = idOf(c)
+  const { grant_id } = routeInput(c, showGrant)
   const today = c.var.deps.clock().toISOString().slice(0, 10)
   const day = readDay(c.req.query('day')) ?? today
   // For whoever may not see the agent there is no day of it either.

@@ -10,10 +10,10 @@ import { CONNECTOR_SECONDS, EXPOSED_MAX, UNUSED_DAYS } from '../../../contracts/
 import type { Scope } from '../../../contracts/scopes.ts'
 import { card, linkButton, notice } from '../../../pages/parts.ts'
 import { confirmDialog, returnPath, text, texts } from '../../forms.ts'
-import { actAndReturn } from '../../flash.ts'
 import { page } from '../../layout.ts'
 import { day, emptyState, exactTime, pair, table, time } from '../../components.ts'
-import { createRoutes, hasRole, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
+import { act, routeInput } from '../../act.ts'
+import { createRoutes, hasRole, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { beginOf } from '../../day-filter.ts'
 import { ACCESS_PATH } from '../access/access.ts'
 import { activityCharts, chartDays, withEmptyDays } from '../activity/activity-charts.ts'
@@ -30,7 +30,7 @@ type Grant = z.output<typeof showGrant.output>
 type Call = z.output<typeof listActivity.output>['activity'][number]
 
 /** Beside it is the page of all clients. */
-const ID = ':id{grt_[0-9a-z]{25}}'
+const ID = ':grant_id{grt_[0-9a-z]{25}}'
 
 export const agentRoutes = () =>
   createRoutes()
@@ -45,7 +45,7 @@ const LAST_CALLS = 10
 
 async function showAgent(c: PageContext) {
   const session = sessionOf(c)
-  const grant_id = idOf(c)
+  const { grant_id } = routeInput(c, showGrant)
   const days = chartDays(undefined, undefined, c.var.deps.clock())
   const ofAgent = { type: 'all', grant_id } as const
   const [grant, summary, last] = await Promise.all([
@@ -153,52 +153,50 @@ const disconnectDialog = (c: PageContext, grant: Grant, isMine: boolean) =>
 /** The forms are on the page of a machine agent, too. */
 function backOf(c: PageContext): string {
   const back = returnPath(c, `${AGENTS_PATH}/`)
-  return back === `${AGENTS_PATH}/` ? agentPath(idOf(c)) : back
+  return back === `${AGENTS_PATH}/` ? agentPath(routeInput(c, showGrant).grant_id) : back
 }
 
-function narrow(c: PageContext) {
-  const left = texts(c.get('form'), 'scopes').filter(
-    (scope): scope is Scope => ScopeName.safeParse(scope).success,
-  )
-  return actAndReturn(c, backOf(c), 'Permissions saved.', async () => {
-    if (left.length === 0) {
-      throw new ServiceError('INVALID_REQUEST', 'Keep at least one permission, or disconnect the agent')
-    }
-    await sessionOf(c).call(narrowGrant, { grant_id: idOf(c), scopes: left })
-  })
+/** Nothing at all would be another thing than less. */
+function someOf<T>(left: T[], what: string): T[] {
+  if (left.length > 0) return left
+  throw new ServiceError('INVALID_REQUEST', `Keep at least one ${what}, or disconnect the agent`)
 }
+
+const isScope = (scope: string): scope is Scope => ScopeName.safeParse(scope).success
+
+const narrow = act(narrowGrant, {
+  input: (sent) => ({ scopes: someOf(texts(sent, 'scopes').filter(isScope), 'permission') }),
+  back: backOf,
+  done: 'Permissions saved.',
+})
 
 /** To the page that says what the ticked ones would leave; the form's own token stays out of the address. */
 function preview(c: PageContext) {
-  const query = new URLSearchParams({ grant_id: idOf(c) })
+  const query = new URLSearchParams(routeInput(c, showGrant))
   const isAll = text(c.get('form'), 'which') === 'all'
   for (const name of ['scopes', 'sources'])
     for (const value of isAll ? [] : texts(c.get('form'), name)) query.append(name, value)
   return c.redirect(`${ACCESS_PATH}?${query.toString()}`, 303)
 }
 
-function narrowToUsed(c: PageContext) {
+const narrowToUsed = act(narrowGrant, {
   // As previewed; the page of the agent names no days.
-  const used_within_days = Number(text(c.get('form'), 'used_within_days') || UNUSED_DAYS)
-  return actAndReturn(c, backOf(c), 'Narrowed to what it used.', () =>
-    sessionOf(c).call(narrowGrant, { grant_id: idOf(c), used_within_days }),
-  )
-}
+  input: (sent) => ({ used_within_days: Number(text(sent, 'used_within_days') || UNUSED_DAYS) }),
+  back: backOf,
+  done: 'Narrowed to what it used.',
+})
 
-async function limitSources(c: PageContext) {
-  const [which, left] = [text(c.get('form'), 'which'), texts(c.get('form'), 'sources')]
-  const back = backOf(c)
-  // Unchanged: nothing to save.
-  if (which === 'all') return c.redirect(back, 303)
-  return actAndReturn(c, back, 'Data sources saved.', async () => {
-    if (left.length === 0) {
-      throw new ServiceError('INVALID_REQUEST', 'Keep at least one data source, or disconnect the agent')
-    }
-    await sessionOf(c).call(narrowGrant, { grant_id: idOf(c), sources: left })
-  })
-}
+const saveSources = act(narrowGrant, {
+  input: (sent) => ({ sources: someOf(texts(sent, 'sources'), 'data source') }),
+  back: backOf,
+  done: 'Data sources saved.',
+})
 
-const disconnect = (c: PageContext) =>
-  actAndReturn(c, returnPath(c, AGENTS_PATH), 'Agent disconnected.', () =>
-    sessionOf(c).call(revokeGrant, { grant_id: idOf(c) }),
-  )
+/** Unchanged: nothing to save. */
+const limitSources = async (c: PageContext) =>
+  text(c.get('form'), 'which') === 'all' ? c.redirect(backOf(c), 303) : saveSources(c)
+
+const disconnect = act(revokeGrant, {
+  back: (c) => returnPath(c, AGENTS_PATH),
+  done: 'Agent disconnected.',
+})

@@ -9,7 +9,7 @@ import { listOf } from '../../list-of.ts'
 import { page } from '../../layout.ts'
 import { day, emptyState, ownerFilter, time, listCard } from '../../components.ts'
 import { createRoutes, hasRole, organizationOf, sessionOf, type PageContext } from '../../context.ts'
-import { agentPath, AGENTS_PATH, agentsOffNotice, disconnectText, viaBadge } from './agent-labels.ts'
+import { agentPath, agentsOffNotice, disconnectText, viaBadge } from './agent-labels.ts'
 import { clientLabel, clientOf, verifiedBadge } from './client-labels.ts'
 import { canQueryData } from './grant-sources.ts'
 
@@ -34,7 +34,7 @@ async function showAgents(c: PageContext) {
     body: html`
       ${agentsOffNotice(organization)}
       ${listCard(c, {
-        label: 'Filter agents',
+        noun: 'agents',
         ...parts,
         filters: isAdmin && html`${ownerFilter(isAll, 'agents')} ${parts.filters}`,
         caption: 'Connected agents, newest first',
@@ -48,7 +48,7 @@ async function showAgents(c: PageContext) {
           '(Actions)',
         ],
         rows: listed.grants.map((grant) => grantRow(c, grant, isAll)),
-        empty: emptyList(isAll, GRANTS.isFiltered(c)),
+        empty: emptyList(isAll),
       })}
     `,
   })
@@ -70,20 +70,12 @@ const clientOptions = (grants: readonly Grant[]) => [
   ).values(),
 ]
 
-const emptyList = (isAll: boolean, isFiltered: boolean) =>
-  isFiltered
-    ? emptyState(
-        'No agents found',
-        isAll
-          ? 'Nobody has connected one like this.'
-          : 'You have not connected one like this. Another member may have.',
-        html`<a href="${isAll ? `${AGENTS_PATH}?all=true` : AGENTS_PATH}">Show all agents</a>`,
-      )
-    : emptyState(
-        isAll ? 'No connected assistants yet' : 'You have not connected an assistant yet',
-        'Pick one and copy a command. You then choose what it can do, and it is listed here.',
-        linkButton('/console/connect', 'Connect an assistant'),
-      )
+const emptyList = (isAll: boolean) =>
+  emptyState(
+    isAll ? 'No connected assistants yet' : 'You have not connected an assistant yet',
+    'Pick one and copy a command. You then choose what it can do, and it is listed here.',
+    linkButton('/console/connect', 'Connect an assistant'),
+  )
 
 const permissionsOf = ({ scopes }: Grant): string => scopes.map((scope) => SCOPE_LABELS[scope]).join(', ')
 
@@ -112,7 +104,6 @@ function grantRow(c: PageContext, grant: Grant, isAll: boolean) {
     grant.last_used_at ? time(grant.last_used_at) : html`<span class="note">Never</span>`,
     day(grant.expires_at),
     html`<div class="row-actions">${confirmDialog(c, {
-      id: `disconnect-${grant.id}`,
       label: 'Disconnect',
       name:
         isMine || grant.via === 'machine'

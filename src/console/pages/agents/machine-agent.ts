@@ -15,9 +15,10 @@ import {
 } from '../../../contracts/machine-agents.ts'
 import { button, card, linkButton, notice, problemNotice, selectField } from '../../../pages/parts.ts'
 import { day, emptyState, exactTime, listCard, pair, roleBadge, time } from '../../components.ts'
-import { createRoutes, hasRole, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
+import { act, routeInput } from '../../act.ts'
+import { createRoutes, hasRole, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { formOf, refuse, type Refused } from '../../fields.ts'
-import { actAndReturn, redirectWithMessage, setFlash } from '../../flash.ts'
+import { redirectWithMessage, setFlash } from '../../flash.ts'
 import { dateLabel } from '../../format.ts'
 import { attempt, confirmDialog, form, formCard, statusOf, text } from '../../forms.ts'
 import { page } from '../../layout.ts'
@@ -39,8 +40,8 @@ import {
 import { credentialCreated } from './machine-credential.ts'
 import { isByKey, publicKeyField, readJwk } from './new-machine-agent.ts'
 
-const ID = ':id{mch_[0-9a-z]{25}}'
-const CREDENTIAL = ':credential{crd_[0-9a-z]{25}}'
+const ID = ':machine_agent_id{mch_[0-9a-z]{25}}'
+const CREDENTIAL = ':credential_id{crd_[0-9a-z]{25}}'
 
 export const machineAgentRoutes = () =>
   createRoutes()
@@ -51,13 +52,16 @@ export const machineAgentRoutes = () =>
     .post(`/agents/machine/${ID}/credentials/${CREDENTIAL}/revoke`, revokeCredential)
     .post(`/agents/machine/${ID}/remove`, remove)
 
+const herePath = (c: PageContext): string =>
+  machineAgentPath(routeInput(c, showMachineAgent).machine_agent_id)
+
 const DETAILS = formOf(updateMachineAgent, ['name'])
 /** Of a refusal. */
 const KEY = {}
 
 async function showOne(c: PageContext, refused?: Refused) {
   const session = sessionOf(c)
-  const agent = await session.call(showMachineAgent, { machine_agent_id: idOf(c) })
+  const agent = await session.call(showMachineAgent, routeInput(c, showMachineAgent))
   const grant = agent.grant_id === null ? null : await session.call(showGrant, { grant_id: agent.grant_id })
   const isOpen = grant !== null && grant.ended === null && canQueryData(grant) && grant.sources === null
   const { data_sources } = isOpen
@@ -171,7 +175,6 @@ const credentialRow = (
     } ${
       sessionOf(c).support === undefined &&
       confirmDialog(c, {
-        id: `revoke-${credential.id}`,
         label: 'Revoke',
         name: `Revoke ${name}`,
         title: 'Revoke this credential?',
@@ -262,19 +265,19 @@ async function update(c: PageContext) {
     const { user_id } = await findMember(c, 'owner', text(fields, 'owner'))
     return sessionOf(c).call(updateMachineAgent, {
       ...DETAILS.read(fields),
-      machine_agent_id: idOf(c),
+      ...routeInput(c, updateMachineAgent),
       owner_id: user_id,
       expires_at: ends && expiryIn(ends, c.var.deps.clock()),
     })
   })
   if ('problem' in result) return showOne(c, refuse(c, result.problem, DETAILS))
-  return redirectWithMessage(c, machineAgentPath(idOf(c)), 'Saved.')
+  return redirectWithMessage(c, herePath(c), 'Saved.')
 }
 
 async function addCredential(c: PageContext) {
   const byKey = isByKey(c.get('form'))
   const session = sessionOf(c)
-  const machine_agent_id = idOf(c)
+  const { machine_agent_id } = routeInput(c, showMachineAgent)
   const result = await attempt(async () =>
     session.call(addMachineAgentCredential, {
       machine_agent_id,
@@ -291,35 +294,32 @@ async function addCredential(c: PageContext) {
 }
 
 const rotateCredential = (c: PageContext) => {
-  const [session, machine_agent_id] = [sessionOf(c), idOf(c)]
+  const session = sessionOf(c)
+  const key = routeInput(c, rotateMachineAgentCredential)
   const byKey = c.get('form').has('public_key')
   return rotate(
     c,
-    machineAgentPath(machine_agent_id),
+    herePath(c),
     (chosen) =>
       session.call(rotateMachineAgentCredential, {
-        machine_agent_id,
-        credential_id: c.req.param('credential') ?? '',
+        ...key,
         ...chosen,
         public_key: byKey ? readJwk(c.get('form')) : undefined,
       }),
     async ({ secret }) => {
-      const agent = await session.call(showMachineAgent, { machine_agent_id })
+      const agent = await session.call(showMachineAgent, routeInput(c, showMachineAgent))
       return credentialCreated(c, byKey ? 'Public key rotated' : 'Secret rotated', agent, secret)
     },
   )
 }
 
-const revokeCredential = (c: PageContext) =>
-  actAndReturn(c, machineAgentPath(idOf(c)), 'Credential revoked.', () =>
-    sessionOf(c).call(revokeMachineAgentCredential, {
-      machine_agent_id: idOf(c),
-      credential_id: c.req.param('credential') ?? '',
-    }),
-  )
+const revokeCredential = act(revokeMachineAgentCredential, {
+  back: herePath,
+  done: 'Credential revoked.',
+})
 
 async function remove(c: PageContext) {
-  const result = await attempt(() => sessionOf(c).call(removeMachineAgent, { machine_agent_id: idOf(c) }))
+  const result = await attempt(() => sessionOf(c).call(removeMachineAgent, routeInput(c, removeMachineAgent)))
   if ('problem' in result) setFlash(c, 'problem', result.problem.message)
   else setFlash(c, 'done', 'Machine agent removed.')
   return c.redirect(MACHINE_AGENTS_PATH, 303)

@@ -25,22 +25,16 @@ async function showMachineAgents(c: PageContext) {
     actions: create,
     body: html`${agentsOffNotice(organization)}
     ${listCard(c, {
-      label: 'Filter machine agents',
+      noun: 'machine agents',
       ...AGENTS.parts(c, listed),
       caption: 'Machine agents, newest first',
       columns: ['Machine agent', 'Owner', 'Role', 'Last used', 'Expires', 'State'],
       rows: listed.machine_agents.map(agentRow),
-      empty: !AGENTS.isFiltered(c)
-        ? emptyState(
-            mayCreate ? 'No machine agents yet' : 'You answer for no machine agent',
-            'Like a service account, for an agent: with its own name, permissions and credentials.',
-            create,
-          )
-        : emptyState(
-            'No machine agents found',
-            'Try part of the name, or a whole ID.',
-            html`<a href="${MACHINE_AGENTS_PATH}">Show all machine agents</a>`,
-          ),
+      empty: emptyState(
+        mayCreate ? 'No machine agents yet' : 'You answer for no machine agent',
+        'Like a service account, for an agent: with its own name, permissions and credentials.',
+        create,
+      ),
     })}`,
   })
 }

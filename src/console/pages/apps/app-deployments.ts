@@ -5,7 +5,7 @@ import { DEPLOYMENT_CODES } from '../../../contracts/deployment-states.ts'
 import { createDeployment, listDeployments, rollBackDeployment } from '../../../contracts/deployments.ts'
 import { listRevisions } from '../../../contracts/revisions.ts'
 import { selectField } from '../../../pages/parts.ts'
-import { emptyState, listCard, time } from '../../components.ts'
+import { listCard, time } from '../../components.ts'
 import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
 import { listOf } from '../../list-of.ts'
 import { redirectWithMessage, setFlash } from '../../flash.ts'
@@ -53,7 +53,7 @@ function deploymentList(c: PageContext, app: App, listed: Listed) {
   return listCard(c, {
     changes: 'deployments',
     title: 'Deployments',
-    label: 'Filter deployments',
+    noun: 'deployments',
     ...DEPLOYMENTS.parts(c, listed),
     caption: 'Deployments, newest first',
     columns: ['Deployment', 'State', 'Revision', 'Requested by', 'Requested'],
@@ -64,11 +64,6 @@ function deploymentList(c: PageContext, app: App, listed: Listed) {
       html`${one.requested_by}`,
       time(one.requested_at),
     ]),
-    empty: emptyState(
-      'No deployments in this state',
-      'Try a different one.',
-      html`<a href="${deploymentsPath(app.alias)}">Show all</a>`,
-    ),
   })
 }
 
@@ -101,12 +96,10 @@ async function deployCard(c: PageContext, app: App) {
 
 const rollBackDialog = (c: PageContext, app: App) =>
   confirmDialog(c, {
-    id: 'roll-back',
     label: 'Roll back',
     title: `Roll back ${app.name}?`,
     action: `${deploymentsPath(app.alias)}/roll-back`,
     text: 'This deploys the revision that succeeded before the last deployment.',
-    submit: 'Roll back',
     kind: 'main',
   })
 

@@ -149,7 +149,7 @@ const VIEW_BODIES: Record<View, (c: PageContext, filters: Filters) => Promise<Co
       cursor: c.req.query('cursor'),
     })
     return listCard(c, {
-      label: 'Filter groups',
+      noun: 'groups',
       filters: filterFields({ ...filters, group: undefined }, { search: false, since: true }),
       caption: 'Groups of similar log lines, the most frequent first',
       columns: ['Pattern', 'Level', 'Lines', 'First', 'Last'],

@@ -5,10 +5,10 @@ import { PAGE_MAX } from '../../../contracts/limits.ts'
 import { listMembers } from '../../../contracts/members.ts'
 import { button, inputField } from '../../../pages/parts.ts'
 import { addressForm, day, dialog, emptyState, listCard, memberOptions, person } from '../../components.ts'
-import { createRoutes, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
+import { act } from '../../act.ts'
+import { createRoutes, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { formOf } from '../../fields.ts'
-import { actAndReturn } from '../../flash.ts'
-import { form, text } from '../../forms.ts'
+import { form } from '../../forms.ts'
 import { appPath, canManage, partLabel, PART_OPTIONS } from './app-labels.ts'
 import { serviceAccountsCard } from './app-service-accounts.ts'
 import { aliasOf, appPage, readApp, tabPath, type App } from './app-tabs.ts'
@@ -21,9 +21,9 @@ const PART = formOf(setAppMember, ['user_id', 'role'], {
 export const appPeopleRoutes = () =>
   createRoutes()
     .get('/apps/:alias/people', showPeople)
-    .post('/apps/:alias/members', addMember)
-    .post('/apps/:alias/members/:id', setRole)
-    .post('/apps/:alias/members/:id/remove', remove)
+    .post('/apps/:alias/members', setRole)
+    .post('/apps/:alias/members/:user_id', setRole)
+    .post('/apps/:alias/members/:user_id/remove', remove)
 
 async function showPeople(c: PageContext) {
   const app = await readApp(c)
@@ -109,17 +109,13 @@ async function addPerson(c: PageContext, app: App) {
   }`
 }
 
-const addMember = (c: PageContext) => saveMember(c, text(c.get('form'), 'user_id'))
-const setRole = (c: PageContext) => saveMember(c, idOf(c))
+const backToPeople = (c: PageContext): string => tabPath(aliasOf(c), 'people')
 
-const saveMember = (c: PageContext, user_id: string) => {
-  const { role } = PART.read(c.get('form'))
-  return actAndReturn(c, tabPath(aliasOf(c), 'people'), `Role set to ${partLabel(role)}.`, () =>
-    sessionOf(c).call(setAppMember, { alias: aliasOf(c), user_id, role }),
-  )
-}
+/** Of somebody in the address, or of somebody who is added. */
+const setRole = act(setAppMember, {
+  input: PART.read,
+  back: backToPeople,
+  done: (_, { role }) => `Role set to ${partLabel(role)}.`,
+})
 
-const remove = (c: PageContext) =>
-  actAndReturn(c, tabPath(aliasOf(c), 'people'), 'Removed from the app.', () =>
-    sessionOf(c).call(removeAppMember, { alias: aliasOf(c), user_id: idOf(c) }),
-  )
+const remove = act(removeAppMember, { back: backToPeople, done: 'Removed from the app.' })

@@ -17,8 +17,9 @@ import {
 import { card, notice, type Content } from '../../../pages/parts.ts'
 import { copyable, emptyState, exactTime, pair } from '../../components.ts'
 import { createRoutes, hasRole, sessionOf, type PageContext } from '../../context.ts'
-import { formOf, submit, type Refused } from '../../fields.ts'
-import { actAndReturn, redirectWithMessage } from '../../flash.ts'
+import { act, submit } from '../../act.ts'
+import { formOf, type Refused } from '../../fields.ts'
+import { redirectWithMessage } from '../../flash.ts'
 import { attempt, confirmDialog, formCard, statusOf } from '../../forms.ts'
 import { page } from '../../layout.ts'
 import { appPath } from './app-labels.ts'
@@ -55,7 +56,6 @@ async function show(c: PageContext, refused?: Refused, made?: Secret) {
       mayChange &&
       remote !== null &&
       confirmDialog(c, {
-        id: 'remove-remote',
         label: 'Remove',
         title: 'Remove the git remote?',
         action: `${remotePath(app.alias)}/remove`,
@@ -116,7 +116,6 @@ const webhookCard = (c: PageContext, alias: string, { webhook_url, webhook_secre
     html`<p>Optional. svc looks at its pull requests by itself, from every minute to every hour; a webhook for pull requests, as JSON, makes it look at once. ${webhook_secret ? 'There is a secret.' : 'It needs a secret.'}</p>
       ${copyable('webhook', webhook_url, 'URL of the webhook')}
       <div class="actions">${confirmDialog(c, {
-        id: 'make-secret',
         label: webhook_secret ? 'Make a new secret' : 'Make a secret',
         title: 'Make a secret for the webhook?',
         action: `${remotePath(alias)}/secret`,
@@ -133,17 +132,12 @@ const secretNotice = ({ secret }: Secret) =>
       ${copyable('secret', secret, 'Secret of the webhook')}`,
   )
 
-const set = (c: PageContext) =>
-  submit(c, SET, {
-    also: { alias: aliasOf(c) },
-    again: (again, refused) => show(again, refused),
-    done: () => [remotePath(aliasOf(c)), 'Remote saved.'],
-  })
+const set = submit(SET, {
+  again: (c, refused) => show(c, refused),
+  done: (_, c) => [remotePath(aliasOf(c)), 'Remote saved.'],
+})
 
-const remove = (c: PageContext) =>
-  actAndReturn(c, remotePath(aliasOf(c)), 'Remote removed.', () =>
-    sessionOf(c).call(removeAppRemote, { alias: aliasOf(c) }),
-  )
+const remove = act(removeAppRemote, { back: (c) => remotePath(aliasOf(c)), done: 'Remote removed.' })
 
 async function makeSecret(c: PageContext) {
   const alias = aliasOf(c)

@@ -9,9 +9,9 @@ import {
 } from '../../../contracts/workloads.ts'
 import { linkButton } from '../../../pages/parts.ts'
 import { copyable, emptyState, listCard, time } from '../../components.ts'
-import { createRoutes, hasRole, idOf, sessionOf, type PageContext } from '../../context.ts'
-import { formOf, submit, type Refused } from '../../fields.ts'
-import { actAndReturn } from '../../flash.ts'
+import { act, submit } from '../../act.ts'
+import { createRoutes, hasRole, sessionOf, type PageContext } from '../../context.ts'
+import { formOf, type Refused } from '../../fields.ts'
 import { confirmDialog, formCard, statusOf } from '../../forms.ts'
 import { page } from '../../layout.ts'
 import { appPath } from './app-labels.ts'
@@ -24,7 +24,7 @@ export const appServiceAccountRoutes = () =>
   createRoutes()
     .get('/apps/:alias/service-accounts/new', (c) => showNew(c))
     .post('/apps/:alias/service-accounts/new', bind)
-    .post('/apps/:alias/service-accounts/:id/remove', unbind)
+    .post('/apps/:alias/service-accounts/:binding_id/remove', unbind)
 
 /** Nothing where workload identity is off, and nothing was ever bound. */
 export async function serviceAccountsCard(c: PageContext, { alias }: App) {
@@ -60,7 +60,6 @@ const bindingRow = (c: PageContext, alias: string, binding: Binding, mayRemove: 
     podList(binding),
     mayRemove &&
       html`<div class="row-actions">${confirmDialog(c, {
-        id: `remove-${binding.id}`,
         label: 'Remove',
         name: `Remove ${name}`,
         title: `Remove ${name}?`,
@@ -118,14 +117,11 @@ const projectedVolume = (audience: string): string =>
     '  - { name: svc-token, mountPath: /var/run/secrets/svc, readOnly: true }',
   ].join('\n')
 
-const bind = (c: PageContext) =>
-  submit(c, BIND, {
-    also: { alias: aliasOf(c) },
-    again: showNew,
-    done: () => [tabPath(aliasOf(c), 'people'), 'Service account bound.'],
-  })
+const backToPeople = (c: PageContext): string => tabPath(aliasOf(c), 'people')
 
-const unbind = (c: PageContext) =>
-  actAndReturn(c, tabPath(aliasOf(c), 'people'), 'Service account removed.', () =>
-    sessionOf(c).call(unbindServiceAccount, { alias: aliasOf(c), binding_id: idOf(c) }),
-  )
+const bind = submit(BIND, {
+  again: showNew,
+  done: (_, c) => [backToPeople(c), 'Service account bound.'],
+})
+
+const unbind = act(unbindServiceAccount, { back: backToPeople, done: 'Service account removed.' })

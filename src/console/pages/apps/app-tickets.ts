@@ -6,7 +6,7 @@ import { emptyState, listCard, time } from '../../components.ts'
 import { createRoutes, type PageContext } from '../../context.ts'
 import { listOf } from '../../list-of.ts'
 import { STATUS_LABELS, statusBadge, ticketPath } from './app-labels.ts'
-import { aliasOf, appPage, readApp, tabPath, type App } from './app-tabs.ts'
+import { aliasOf, appPage, readApp, tabPath } from './app-tabs.ts'
 
 const TICKETS = listOf(listTickets, {
   status: { label: 'Status', all: 'All statuses', labels: STATUS_LABELS },
@@ -21,7 +21,7 @@ async function showTickets(c: PageContext) {
     actions: linkButton(`${tabPath(alias, 'tickets')}/new`, 'New ticket'),
     body: listCard(c, {
       ...TICKETS.parts(c, listed),
-      label: 'Filter tickets',
+      noun: 'tickets',
       caption: app.my_role === null ? 'Your tickets, newest first' : 'Tickets, newest first',
       columns: ['Ticket', 'Status', 'Reporter', 'Updated'],
       rows: listed.tickets.map((ticket) => [
@@ -30,15 +30,13 @@ async function showTickets(c: PageContext) {
         html`${ticket.reporter.name}`,
         time(ticket.changed_at),
       ]),
-      empty: noTickets(app, TICKETS.isFiltered(c)),
+      empty:
+        app.my_role === null
+          ? emptyState(
+              'You have no tickets here',
+              'Only people who work on the app can see tickets from others.',
+            )
+          : emptyState('No tickets yet', 'Tickets for this app are listed here.'),
     }),
   })
-}
-
-function noTickets({ alias, my_role }: App, isFiltered: boolean) {
-  const all = html`<a href="${tabPath(alias, 'tickets')}">Show all</a>`
-  if (isFiltered) return emptyState('No tickets with this status', 'Try a different status.', all)
-  return my_role === null
-    ? emptyState('You have no tickets here', 'Only people who work on the app can see tickets from others.')
-    : emptyState('No tickets yet', 'Tickets for this app are listed here.')
 }

@@ -12,8 +12,8 @@ import { PAGE_MAX } from '../../../contracts/limits.ts'
 import { APP_SCOPES, type AppScope } from '../../../contracts/scopes.ts'
 import { linkButton, notice } from '../../../pages/parts.ts'
 import { copyable, emptyState, listCard } from '../../components.ts'
-import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.ts'
-import { actAndReturn } from '../../flash.ts'
+import { act, routeInput } from '../../act.ts'
+import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
 import { formOf, refuse, type Refused } from '../../fields.ts'
 import { attempt, confirmDialog, formCard, statusOf, text } from '../../forms.ts'
 import { page } from '../../layout.ts'
@@ -29,8 +29,8 @@ export const appTokenRoutes = () =>
   createRoutes()
     .get('/apps/:alias/tokens/new', (c) => showNew(c, scopeOf(c.req.query('scope'))))
     .post('/apps/:alias/tokens/new', create)
-    .post('/apps/:alias/tokens/:id/rotate', rotateToken)
-    .post('/apps/:alias/tokens/:id/revoke', revoke)
+    .post('/apps/:alias/tokens/:token_id/rotate', rotateToken)
+    .post('/apps/:alias/tokens/:token_id/revoke', revoke)
 
 const KINDS: Record<AppScope, { noun: string; about: string; example: string }> = {
   'apps:report': {
@@ -80,7 +80,6 @@ const tokenRow = (c: PageContext, alias: string, token: Token) => [
     name: token.name,
     action: `${appPath(alias)}/tokens/${token.id}/rotate`,
   })} ${confirmDialog(c, {
-    id: `revoke-${token.id}`,
     label: 'Revoke',
     name: `Revoke ${token.name}`,
     title: `Revoke ${token.name}?`,
@@ -163,11 +162,8 @@ const rotateToken = (c: PageContext) =>
   rotate(
     c,
     tabPath(aliasOf(c), 'settings'),
-    (chosen) => sessionOf(c).call(rotateAppToken, { alias: aliasOf(c), token_id: idOf(c), ...chosen }),
+    (chosen) => sessionOf(c).call(rotateAppToken, { ...routeInput(c, rotateAppToken), ...chosen }),
     (done) => tokenRotated(c, done, tabPath(aliasOf(c), 'settings')),
   )
 
-const revoke = (c: PageContext) =>
-  actAndReturn(c, tabPath(aliasOf(c), 'settings'), 'Token revoked.', () =>
-    sessionOf(c).call(revokeAppToken, { alias: aliasOf(c), token_id: idOf(c) }),
-  )
+const revoke = act(revokeAppToken, { back: (c) => tabPath(aliasOf(c), 'settings'), done: 'Token revoked.' })

@@ -12,7 +12,8 @@ import { listPipelines } from '../../../contracts/pipelines.ts'
 import { card, linkButton, type Content } from '../../../pages/parts.ts'
 import { stats, table, time } from '../../components.ts'
 import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
-import { formOf, submit, type Refused } from '../../fields.ts'
+import { submit } from '../../act.ts'
+import { formOf, type Refused } from '../../fields.ts'
 import { plural } from '../../format.ts'
 import { formCard, statusOf } from '../../forms.ts'
 import { appPath, canManage } from './app-labels.ts'
@@ -223,9 +224,7 @@ const deploymentsCard = ({ alias }: App, deployments: readonly Deployment[]) =>
     'card-list',
   )
 
-const rename = (c: PageContext) =>
-  submit(c, RENAME, {
-    also: { alias: aliasOf(c) },
-    again: showSettings,
-    done: ({ name }) => [tabPath(aliasOf(c), 'settings'), `App renamed to ${name}.`],
-  })
+const rename = submit(RENAME, {
+  again: showSettings,
+  done: ({ name }, c) => [tabPath(aliasOf(c), 'settings'), `App renamed to ${name}.`],
+})

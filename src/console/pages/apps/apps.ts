@@ -3,11 +3,12 @@ import { html } from 'hono/html'
 import { summarizeApps } from '../../../contracts/app-summaries.ts'
 import { createApp } from '../../../contracts/apps.ts'
 import { selectField } from '../../../pages/parts.ts'
-import { formOf, submit, type Refused } from '../../fields.ts'
+import { submit } from '../../act.ts'
+import { formOf, type Refused } from '../../fields.ts'
 import { listOf } from '../../list-of.ts'
 import { formCard, statusOf } from '../../forms.ts'
 import { page } from '../../layout.ts'
-import { emptyState, filterForm } from '../../components.ts'
+import { emptyState, filterForm, noMatch } from '../../components.ts'
 import { pager } from '../../pager.ts'
 import { createRoutes, hasRole, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { appCards } from './app-cards.ts'
@@ -49,25 +50,22 @@ async function showApps(c: PageContext, refused?: Refused) {
             ],
           })}`,
         )}
-        ${listed.apps.length === 0 ? noApps(isFiltered, mayCreate) : appCards(listed.apps)}
+        ${listed.apps.length === 0 ? (isFiltered ? noMatch(c, 'apps') : noApps(mayCreate)) : appCards(listed.apps)}
         ${pager(c, listed.apps.length, { next_cursor: listed.next_cursor, total: listed.total })}
       </div>
     ${mayCreate && formCard(c, { of: NEW_APP.show({ refused }), title: 'New app', lead: 'You become its maintainer.', action: APPS_PATH, submit: 'Create app' })}`,
   })
 }
 
-const noApps = (isFiltered: boolean, mayCreate: boolean) =>
-  isFiltered
-    ? emptyState('No matching apps', 'Try a different search.', html`<a href="${APPS_PATH}">Show all</a>`)
-    : emptyState(
-        'No apps yet',
-        mayCreate
-          ? 'An app has an alias, builders and maintainers, and tickets. Create the first one below.'
-          : 'Apps created by developers are listed here.',
-      )
+const noApps = (mayCreate: boolean) =>
+  emptyState(
+    'No apps yet',
+    mayCreate
+      ? 'An app has an alias, builders and maintainers, and tickets. Create the first one below.'
+      : 'Apps created by developers are listed here.',
+  )
 
-const create = (c: PageContext) =>
-  submit(c, NEW_APP, {
-    again: showApps,
-    done: ({ alias, name }) => [appPath(alias), `${name} created.`],
-  })
+const create = submit(NEW_APP, {
+  again: showApps,
+  done: ({ alias, name }) => [appPath(alias), `${name} created.`],
+})

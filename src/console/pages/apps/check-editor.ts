@@ -5,7 +5,8 @@ import type { ServiceError } from '../../../contracts/errors.ts'
 import { showMaintenanceSettings } from '../../../contracts/maintenance.ts'
 import { RULES_MODEL } from '../../../contracts/outcomes.ts'
 import { tabBar } from '../../components.ts'
-import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.ts'
+import { routeInput } from '../../act.ts'
+import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
 import { formOf, innerProblem, partOf, refuse, type Refused } from '../../fields.ts'
 import { redirectWithMessage } from '../../flash.ts'
 import { attempt, formCard, statusOf, text } from '../../forms.ts'
@@ -17,8 +18,8 @@ export const checkEditorRoutes = () =>
   createRoutes()
     .get('/apps/:alias/checks/new', (c) => showNew(c))
     .post('/apps/:alias/checks/new', make)
-    .get('/apps/:alias/checks/:id/edit', (c) => showEdit(c))
-    .post('/apps/:alias/checks/:id/edit', change)
+    .get('/apps/:alias/checks/:check_id/edit', (c) => showEdit(c))
+    .post('/apps/:alias/checks/:check_id/edit', change)
 
 const KINDS = Object.keys(KIND_LABELS) as CheckKind[]
 
@@ -106,8 +107,7 @@ async function make(c: PageContext) {
 }
 
 async function showEdit(c: PageContext, refused?: Refused) {
-  const path = { alias: aliasOf(c), check_id: idOf(c) }
-  const [app, check] = await Promise.all([readApp(c), sessionOf(c).call(showCheck, path)])
+  const [app, check] = await Promise.all([readApp(c), sessionOf(c).call(showCheck, routeInput(c, showCheck))])
   const here = checkPath(app.alias, check.id)
   return page(c, {
     title: 'Edit check',
@@ -124,7 +124,7 @@ async function showEdit(c: PageContext, refused?: Refused) {
 }
 
 async function change(c: PageContext) {
-  const path = { alias: aliasOf(c), check_id: idOf(c) }
+  const path = routeInput(c, showCheck)
   const result = await attempt(() => sessionOf(c).call(updateCheck, { ...path, ...settingsIn(c) }))
   if ('problem' in result) return showEdit(c, refuseEditor(c, result.problem))
   return redirectWithMessage(c, checkPath(path.alias, path.check_id), 'Check saved.')

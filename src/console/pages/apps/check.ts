@@ -12,10 +12,10 @@ import {
 } from '../../../contracts/checks.ts'
 import { button, card, linkButton } from '../../../pages/parts.ts'
 import { changing, emptyState, exactTime, listCard, pair, time } from '../../components.ts'
-import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.ts'
+import { act, routeInput } from '../../act.ts'
+import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
 import { partOf } from '../../fields.ts'
 import { listOf } from '../../list-of.ts'
-import { actAndReturn } from '../../flash.ts'
 import { plural } from '../../format.ts'
 import { confirmDialog, form, text } from '../../forms.ts'
 import { page } from '../../layout.ts'
@@ -33,22 +33,21 @@ type Runs = z.output<typeof listCheckRuns.output>
 
 export const checkRoutes = () =>
   createRoutes()
-    .get('/apps/:alias/checks/:id', showOne)
-    .post('/apps/:alias/checks/:id/run', runNow)
-    .post('/apps/:alias/checks/:id/switch', turn)
-    .post('/apps/:alias/checks/:id/windows', addWindow)
-    .post('/apps/:alias/checks/:id/windows/remove', removeWindow)
-    .post('/apps/:alias/checks/:id/remove', remove)
+    .get('/apps/:alias/checks/:check_id', showOne)
+    .post('/apps/:alias/checks/:check_id/run', runNow)
+    .post('/apps/:alias/checks/:check_id/switch', turn)
+    .post('/apps/:alias/checks/:check_id/windows', addWindow)
+    .post('/apps/:alias/checks/:check_id/windows/remove', removeWindow)
+    .post('/apps/:alias/checks/:check_id/remove', remove)
 
-const keyOf = (c: PageContext) => ({ alias: aliasOf(c), check_id: idOf(c) })
-const pathOf = (c: PageContext): string => checkPath(aliasOf(c), idOf(c))
+const pathOf = (c: PageContext): string => checkPath(aliasOf(c), routeInput(c, showCheck).check_id)
 
 async function showOne(c: PageContext) {
-  const { call } = sessionOf(c)
+  const key = routeInput(c, showCheck)
   const [app, check, runs] = await Promise.all([
     readApp(c),
-    call(showCheck, keyOf(c)),
-    RUNS.call(c, keyOf(c)),
+    sessionOf(c).call(showCheck, key),
+    RUNS.call(c, key),
   ])
   const worksOnIt = mayWork(sessionOf(c), app)
   return page(c, {
@@ -69,12 +68,10 @@ const actions = (c: PageContext, { name, enabled, paused }: Check) =>
     ${linkButton(`${pathOf(c)}/edit`, 'Edit', 'quiet')}
     ${form(c, `${pathOf(c)}/switch`, html`<button type="submit" name="enabled" value="${enabled ? 'no' : 'yes'}" class="button button-quiet">${enabled ? 'Turn off' : 'Turn on'}</button>`, '')}
     ${confirmDialog(c, {
-      id: 'remove-check',
       label: 'Remove',
       title: `Remove ${name}?`,
       action: `${pathOf(c)}/remove`,
       text: 'Its history is removed with it.',
-      submit: 'Remove',
     })}`
 
 const facts = (check: Check, now: Date) =>
@@ -103,7 +100,7 @@ const runList = (c: PageContext, listed: Runs) =>
     changes: 'checks',
     ...RUNS.parts(c, listed),
     title: 'History',
-    label: 'Filter runs',
+    noun: 'runs',
     caption: 'Runs, newest first',
     columns: ['Time', 'Result', 'Why', 'Status', 'Took'],
     rows: listed.runs.map(({ at, result: found, reason, detail, status, ms }) => [
@@ -113,10 +110,7 @@ const runList = (c: PageContext, listed: Runs) =>
       html`${status}`,
       html`${ms !== null && `${ms} ms`}`,
     ]),
-    empty: emptyState(
-      RUNS.isFiltered(c) ? 'No runs with this result' : 'No runs yet',
-      RUNS.isFiltered(c) ? 'Try a different result.' : 'Runs are listed here, the newest first.',
-    ),
+    empty: emptyState('No runs yet', 'Runs are listed here, the newest first.'),
   })
 
 const windowCard = (c: PageContext, { maintenance_windows: windows }: Check, worksOnIt: boolean) =>
@@ -142,35 +136,27 @@ const windowCard = (c: PageContext, { maintenance_windows: windows }: Check, wor
     html`In a window the check is not run, and nobody is notified.`,
   )
 
-const runNow = (c: PageContext) =>
-  actAndReturn(c, pathOf(c), 'Run requested. Its result appears here in a moment.', () =>
-    sessionOf(c).call(runCheck, keyOf(c)),
-  )
-
-function turn(c: PageContext) {
-  const enabled = text(c.get('form'), 'enabled') === 'yes'
-  return actAndReturn(c, pathOf(c), enabled ? 'Turned on.' : 'Turned off.', () =>
-    sessionOf(c).call(updateCheck, { ...keyOf(c), enabled }),
-  )
-}
-
-const addWindow = (c: PageContext) =>
-  actAndReturn(c, pathOf(c), 'Window added.', () => {
-    const added = WINDOW.read(c.get('form'))
-    return sessionOf(c).call(updateCheck, { ...keyOf(c), add_maintenance_window: added })
-  })
-
-const removeWindow = (c: PageContext) =>
-  actAndReturn(c, pathOf(c), 'Window removed.', () =>
-    sessionOf(c).call(updateCheck, { ...keyOf(c), remove_maintenance_window: windowIn(c) }),
-  )
-
-const windowIn = (c: PageContext) => ({
-  from: text(c.get('form'), 'from'),
-  until: text(c.get('form'), 'until'),
+const runNow = act(runCheck, {
+  back: pathOf,
+  done: 'Run requested. Its result appears here in a moment.',
 })
 
-async function remove(c: PageContext) {
-  const list = tabPath(aliasOf(c), 'checks')
-  return actAndReturn(c, list, 'Check removed.', () => sessionOf(c).call(removeCheck, keyOf(c)))
-}
+const turn = act(updateCheck, {
+  input: (sent) => ({ enabled: text(sent, 'enabled') === 'yes' }),
+  back: pathOf,
+  done: (_, { enabled }) => (enabled ? 'Turned on.' : 'Turned off.'),
+})
+
+const addWindow = act(updateCheck, {
+  input: (sent) => ({ add_maintenance_window: WINDOW.read(sent) }),
+  back: pathOf,
+  done: 'Window added.',
+})
+
+const removeWindow = act(updateCheck, {
+  input: (sent) => ({ remove_maintenance_window: { from: text(sent, 'from'), until: text(sent, 'until') } }),
+  back: pathOf,
+  done: 'Window removed.',
+})
+
+const remove = act(removeCheck, { back: (c) => tabPath(aliasOf(c), 'checks'), done: 'Check removed.' })

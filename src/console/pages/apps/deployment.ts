@@ -8,13 +8,11 @@ import {
   reportBrokenRollout,
   showDeployment,
 } from '../../../contracts/deployments.ts'
-import { notFound } from '../../../contracts/errors.ts'
-import { idPattern } from '../../../contracts/ids.ts'
 import { ROLLOUT_REPORT_SECONDS } from '../../../contracts/limits.ts'
 import { button, card, notice } from '../../../pages/parts.ts'
 import { pair, time } from '../../components.ts'
+import { act, routeInput } from '../../act.ts'
 import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
-import { actAndReturn } from '../../flash.ts'
 import { confirmDialog, form } from '../../forms.ts'
 import { page } from '../../layout.ts'
 import { aliasOf, mayOpen, mayWork, readApp, tabParents, type App } from './app-tabs.ts'
@@ -23,22 +21,20 @@ import { deploymentBadge, deploymentPath, deploymentsPath, type Deployment } fro
 
 export const deploymentRoutes = () =>
   createRoutes()
-    .get('/apps/:alias/deployments/:id', showOne)
-    .get('/apps/:alias/deployments/:id/output', readMore)
-    .post('/apps/:alias/deployments/:id/cancel', cancel)
-    .post('/apps/:alias/deployments/:id/confirm-ended', confirmEnded)
-    .post('/apps/:alias/deployments/:id/broken', reportBroken)
+    .get('/apps/:alias/deployments/:deployment_id', showOne)
+    .get('/apps/:alias/deployments/:deployment_id/output', readMore)
+    .post('/apps/:alias/deployments/:deployment_id/cancel', cancel)
+    .post('/apps/:alias/deployments/:deployment_id/confirm-ended', confirmEnded)
+    .post('/apps/:alias/deployments/:deployment_id/broken', reportBroken)
 
-/** An id of the wrong shape is not found, like an unknown one. */
-function deploymentOf(c: PageContext) {
-  const deployment_id = c.req.param('id') ?? ''
-  if (!idPattern('dep').test(deployment_id)) throw notFound()
-  return { alias: aliasOf(c), deployment_id }
-}
-const pathOf = (c: PageContext): string => deploymentPath(aliasOf(c), deploymentOf(c).deployment_id)
+const pathOf = (c: PageContext): string =>
+  deploymentPath(aliasOf(c), routeInput(c, showDeployment).deployment_id)
 
 async function showOne(c: PageContext) {
-  const [app, one] = await Promise.all([readApp(c), sessionOf(c).call(showDeployment, deploymentOf(c))])
+  const [app, one] = await Promise.all([
+    readApp(c),
+    sessionOf(c).call(showDeployment, routeInput(c, showDeployment)),
+  ])
   return page(c, {
     title: `Deployment ${one.id.slice(-6)}`,
     parents: tabParents(app, 'deployments'),
@@ -75,12 +71,10 @@ const isRecentSuccess = (c: PageContext, { state, ended_at }: Deployment): boole
 
 const brokenDialog = (c: PageContext, path: string) =>
   confirmDialog(c, {
-    id: 'broken',
     label: 'Report as broken',
     title: 'Is this deployment broken?',
     action: `${path}/broken`,
     text: 'It becomes failed, and everybody who follows failed deploys of the app is notified.',
-    submit: 'Report as broken',
   })
 
 /** On the tab, too: what is queued waits for this. */
@@ -91,7 +85,6 @@ export const lostNotice = (c: PageContext, app: App, { id }: Deployment) =>
       ${
         mayDeploy(c, app) &&
         html`<div class="actions">${confirmDialog(c, {
-          id: `confirm-ended-${id}`,
           label: 'Confirm that it has ended',
           title: 'Has its command ended?',
           action: `${deploymentPath(app.alias, id)}/confirm-ended`,
@@ -141,7 +134,7 @@ async function outputCard(c: PageContext, one: Deployment) {
 async function readOutput(c: PageContext, from: number) {
   let text = ''
   for (let after = from; ;) {
-    const output = await sessionOf(c).call(readDeploymentOutput, { ...deploymentOf(c), after })
+    const output = await sessionOf(c).call(readDeploymentOutput, { ...routeInput(c, showDeployment), after })
     text += output.text
     if (output.ended || output.next <= after) return { ...output, text }
     after = output.next
@@ -154,17 +147,11 @@ async function readMore(c: PageContext) {
   return c.json({ text, more: `${pathOf(c)}/output?after=${next}`, ended })
 }
 
-const cancel = (c: PageContext) =>
-  actAndReturn(c, pathOf(c), 'Canceled. A command that runs is stopped by its runner.', () =>
-    sessionOf(c).call(cancelDeployment, deploymentOf(c)),
-  )
+const cancel = act(cancelDeployment, {
+  back: pathOf,
+  done: 'Canceled. A command that runs is stopped by its runner.',
+})
 
-const confirmEnded = (c: PageContext) =>
-  actAndReturn(c, pathOf(c), 'The next deployment may begin.', () =>
-    sessionOf(c).call(confirmDeploymentEnded, deploymentOf(c)),
-  )
+const confirmEnded = act(confirmDeploymentEnded, { back: pathOf, done: 'The next deployment may begin.' })
 
-const reportBroken = (c: PageContext) =>
-  actAndReturn(c, pathOf(c), 'Reported as broken.', () =>
-    sessionOf(c).call(reportBrokenRollout, deploymentOf(c)),
-  )
+const reportBroken = act(reportBrokenRollout, { back: pathOf, done: 'Reported as broken.' })

@@ -1,8 +1,9 @@
 /** Creating a pipeline, and changing one. */
 import { createPipeline, showPipeline, updatePipeline } from '../../../contracts/pipelines.ts'
 import { CONCURRENCY_POLICIES } from '../../../contracts/pipeline-states.ts'
-import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.ts'
-import { formOf, submit, type Refused } from '../../fields.ts'
+import { routeInput, submit } from '../../act.ts'
+import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
+import { formOf, type Refused } from '../../fields.ts'
 import { formCard, statusOf } from '../../forms.ts'
 import { page } from '../../layout.ts'
 import { aliasOf, readApp, tabParents, tabPath } from './app-tabs.ts'
@@ -12,8 +13,8 @@ export const pipelineEditorRoutes = () =>
   createRoutes()
     .get('/apps/:alias/pipelines/new', (c) => showNew(c))
     .post('/apps/:alias/pipelines/new', create)
-    .get('/apps/:alias/pipelines/:id/edit', (c) => showEdit(c))
-    .post('/apps/:alias/pipelines/:id/edit', save)
+    .get('/apps/:alias/pipelines/:pipeline_id/edit', (c) => showEdit(c))
+    .post('/apps/:alias/pipelines/:pipeline_id/edit', save)
 
 const SETTINGS = ['cron', 'timezone', 'grace_minutes', 'timeout_minutes', 'concurrency', 'enabled'] as const
 const SPECIALS = {
@@ -45,7 +46,7 @@ async function showNew(c: PageContext, refused?: Refused) {
 async function showEdit(c: PageContext, refused?: Refused) {
   const [app, pipeline] = await Promise.all([
     readApp(c),
-    sessionOf(c).call(showPipeline, { alias: aliasOf(c), pipeline_id: idOf(c) }),
+    sessionOf(c).call(showPipeline, routeInput(c, showPipeline)),
   ])
   const path = pipelinePath(app.alias, pipeline.id)
   return page(c, {
@@ -61,16 +62,12 @@ async function showEdit(c: PageContext, refused?: Refused) {
   })
 }
 
-const create = (c: PageContext) =>
-  submit(c, NEW, {
-    also: { alias: aliasOf(c) },
-    again: showNew,
-    done: ({ id }) => [pipelinePath(aliasOf(c), id), 'Pipeline created.'],
-  })
+const create = submit(NEW, {
+  again: showNew,
+  done: ({ id }, c) => [pipelinePath(aliasOf(c), id), 'Pipeline created.'],
+})
 
-const save = (c: PageContext) =>
-  submit(c, CHANGE, {
-    also: { alias: aliasOf(c), pipeline_id: idOf(c) },
-    again: showEdit,
-    done: ({ id }) => [pipelinePath(aliasOf(c), id), 'Changes saved.'],
-  })
+const save = submit(CHANGE, {
+  again: showEdit,
+  done: ({ id }, c) => [pipelinePath(aliasOf(c), id), 'Changes saved.'],
+})

@@ -9,10 +9,10 @@ import {
   startPipelineRun,
 } from '../../../contracts/pipelines.ts'
 import { button, card, linkButton } from '../../../pages/parts.ts'
-import { dialog, emptyState, exactTime, listCard, pair, time } from '../../components.ts'
-import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.ts'
+import { dialog, exactTime, listCard, pair, time } from '../../components.ts'
+import { act, routeInput } from '../../act.ts'
+import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
 import { listOf } from '../../list-of.ts'
-import { actAndReturn } from '../../flash.ts'
 import { confirmDialog, form } from '../../forms.ts'
 import { page } from '../../layout.ts'
 import { aliasOf, emptyTab, mayWork, readApp, tabParents, tabPath, type App } from './app-tabs.ts'
@@ -35,18 +35,16 @@ type Run = Runs['runs'][number]
 
 export const pipelineRoutes = () =>
   createRoutes()
-    .get('/apps/:alias/pipelines/:id', showOne)
-    .post('/apps/:alias/pipelines/:id/run', start)
-    .post('/apps/:alias/pipelines/:id/remove', remove)
-
-const pathOf = (c: PageContext) => ({ alias: aliasOf(c), pipeline_id: idOf(c) })
+    .get('/apps/:alias/pipelines/:pipeline_id', showOne)
+    .post('/apps/:alias/pipelines/:pipeline_id/run', start)
+    .post('/apps/:alias/pipelines/:pipeline_id/remove', remove)
 
 async function showOne(c: PageContext) {
-  const { call } = sessionOf(c)
+  const key = routeInput(c, showPipeline)
   const [app, pipeline, listed] = await Promise.all([
     readApp(c),
-    call(showPipeline, pathOf(c)),
-    RUNS.call(c, pathOf(c)),
+    sessionOf(c).call(showPipeline, key),
+    RUNS.call(c, key),
   ])
   return page(c, {
     title: pipeline.name,
@@ -62,7 +60,6 @@ function actions(c: PageContext, { alias }: App, { id, name }: Pipeline) {
   return html`${form(c, `${path}/run`, button('Run now'), '')}
     ${linkButton(`${path}/edit`, 'Edit', 'quiet')}
     ${confirmDialog(c, {
-      id: 'remove-pipeline',
       label: 'Remove',
       title: `Remove ${name}?`,
       action: `${path}/remove`,
@@ -83,10 +80,10 @@ const settingsCard = (pipeline: Pipeline) =>
     </dl>`,
   )
 
-const runList = (c: PageContext, app: App, { id, name }: Pipeline, listed: Runs) =>
+const runList = (c: PageContext, app: App, { name }: Pipeline, listed: Runs) =>
   listCard(c, {
     title: 'Runs',
-    label: 'Filter runs',
+    noun: 'runs',
     ...RUNS.parts(c, listed),
     caption: 'Runs, newest first',
     columns: ['Due', 'State', 'What happened', 'Took', 'Worker'],
@@ -97,17 +94,11 @@ const runList = (c: PageContext, app: App, { id, name }: Pipeline, listed: Runs)
       duration(run),
       run.worker ?? html`<span class="note">None</span>`,
     ]),
-    empty: !RUNS.isFiltered(c)
-      ? emptyTab(
-          'No runs yet',
-          'Runs are listed here, the newest first.',
-          mayWork(sessionOf(c), app) && `svc apps pipelines run ${app.alias} ${name}`,
-        )
-      : emptyState(
-          'No runs with this state',
-          'Try a different state.',
-          html`<a href="${pipelinePath(app.alias, id)}">Show all</a>`,
-        ),
+    empty: emptyTab(
+      'No runs yet',
+      'Runs are listed here, the newest first.',
+      mayWork(sessionOf(c), app) && `svc apps pipelines run ${app.alias} ${name}`,
+    ),
   })
 
 const SHOWN_MAX = 80
@@ -127,12 +118,12 @@ function duration({ started_at, ended_at }: Run) {
   return seconds < 3600 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`
 }
 
-const start = (c: PageContext) =>
-  actAndReturn(c, pipelinePath(aliasOf(c), idOf(c)), 'Run queued for a worker.', () =>
-    sessionOf(c).call(startPipelineRun, pathOf(c)),
-  )
+const start = act(startPipelineRun, {
+  back: (c) => pipelinePath(aliasOf(c), routeInput(c, showPipeline).pipeline_id),
+  done: 'Run queued for a worker.',
+})
 
-const remove = (c: PageContext) =>
-  actAndReturn(c, tabPath(aliasOf(c), 'pipelines'), 'Pipeline removed.', () =>
-    sessionOf(c).call(removePipeline, pathOf(c)),
-  )
+const remove = act(removePipeline, {
+  back: (c) => tabPath(aliasOf(c), 'pipelines'),
+  done: 'Pipeline removed.',
+})

@@ -11,13 +11,13 @@ import {
   type TicketStatus,
 } from '../../../contracts/tickets.ts'
 import { card, choice } from '../../../pages/parts.ts'
-import { formOf, submit, type Refused } from '../../fields.ts'
+import { act, routeInput, submit } from '../../act.ts'
+import { formOf, type Refused } from '../../fields.ts'
 import { form, statusOf, text, formCard } from '../../forms.ts'
-import { actAndReturn } from '../../flash.ts'
 import { page } from '../../layout.ts'
 import { markdown } from '../../markdown.ts'
 import { badge, initials, time } from '../../components.ts'
-import { createRoutes, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
+import { createRoutes, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { STATUS_LABELS, statusBadge, ticketPath } from './app-labels.ts'
 import { aliasOf, tabParents, tabPath } from './app-tabs.ts'
 
@@ -29,12 +29,11 @@ export const ticketRoutes = () =>
   createRoutes()
     .get('/apps/:alias/tickets/new', (c) => showNew(c))
     .post('/apps/:alias/tickets/new', file)
-    .get('/apps/:alias/tickets/:id', (c) => showOne(c))
-    .post('/apps/:alias/tickets/:id', reply)
-    .post('/apps/:alias/tickets/:id/status', move)
+    .get('/apps/:alias/tickets/:ticket_id', (c) => showOne(c))
+    .post('/apps/:alias/tickets/:ticket_id', reply)
+    .post('/apps/:alias/tickets/:ticket_id/status', move)
 
-const ticketOf = (c: PageContext) => ({ alias: aliasOf(c), ticket_id: idOf(c) })
-const pathOf = (c: PageContext): string => ticketPath(aliasOf(c), idOf(c))
+const pathOf = (c: PageContext): string => ticketPath(aliasOf(c), routeInput(c, showTicket).ticket_id)
 
 async function showNew(c: PageContext, refused?: Refused) {
   organizationOf(c)
@@ -53,18 +52,16 @@ async function showNew(c: PageContext, refused?: Refused) {
   })
 }
 
-const file = (c: PageContext) =>
-  submit(c, NEW_TICKET, {
-    also: { alias: aliasOf(c) },
-    again: showNew,
-    done: ({ id }) => [ticketPath(aliasOf(c), id), 'Ticket created.'],
-  })
+const file = submit(NEW_TICKET, {
+  again: showNew,
+  done: ({ id }, c) => [ticketPath(aliasOf(c), id), 'Ticket created.'],
+})
 
 async function showOne(c: PageContext, refused?: Refused) {
   organizationOf(c)
   const { call } = sessionOf(c)
   const [ticket, app] = await Promise.all([
-    call(showTicket, ticketOf(c)),
+    call(showTicket, routeInput(c, showTicket)),
     call(showApp, { alias: aliasOf(c) }),
   ])
   const worksOnIt = app.my_role !== null
@@ -112,12 +109,10 @@ function replyCard(c: PageContext, worksOnIt: boolean, refused: Refused | undefi
   })
 }
 
-const reply = (c: PageContext) =>
-  submit(c, REPLY, {
-    also: ticketOf(c),
-    again: showOne,
-    done: () => [pathOf(c), REPLY.read(c.get('form')).internal ? 'Note added.' : 'Reply sent.'],
-  })
+const reply = submit(REPLY, {
+  again: showOne,
+  done: (_, c) => [pathOf(c), REPLY.read(c.get('form')).internal ? 'Note added.' : 'Reply sent.'],
+})
 
 const moveLabel = (from: TicketStatus, to: TicketStatus): string => {
   if (to === 'open') return from === 'done' ? 'Reopen' : 'Move to open'
@@ -142,9 +137,8 @@ const moveCard = (c: PageContext, { status }: Ticket, worksOnIt: boolean) =>
     )}`,
   )
 
-function move(c: PageContext) {
-  const status = TICKET_STATUSES.find((one) => one === text(c.get('form'), 'status')) ?? 'open'
-  return actAndReturn(c, pathOf(c), `Status changed to ${STATUS_LABELS[status].label.toLowerCase()}.`, () =>
-    sessionOf(c).call(changeTicketStatus, { ...ticketOf(c), status }),
-  )
-}
+const move = act(changeTicketStatus, {
+  input: (sent) => ({ status: TICKET_STATUSES.find((one) => one === text(sent, 'status')) ?? 'open' }),
+  back: pathOf,
+  done: (_, { status }) => `Status changed to ${STATUS_LABELS[status].label.toLowerCase()}.`,
+})

@@ -47,7 +47,7 @@ async function showAudit(c: PageContext) {
     lead: 'Changes in this organization and who made them. Entries cannot be edited.',
     actions: exportLinks(c),
     body: listCard(c, {
-      label: 'Filter audit trail',
+      noun: 'audit trail',
       filters: html`${inputField({ name: 'search', label: 'Contains', type: 'search', value: filters.search ?? '', maxlength: 120, placeholder: 'Name, request' })}
         ${filterSelect({ name: 'action', label: 'Action', value: filters.action, all: 'All actions', options: Object.entries(AUDIT_ACTIONS).map(([value, label]) => ({ value, label })) })}
         ${filterSelect({ name: 'person', label: 'User', value: filters.person, all: 'All users', options: memberOptions(members), missing: 'Not a member' })}

@@ -1,12 +1,11 @@
 /** Streams: where the organization has its trail sent to, and how far each is. */
 import { html } from 'hono/html'
-import { notFound } from '../../../contracts/errors.ts'
 import { createTrailStream, listTrailStreams, removeTrailStream } from '../../../contracts/trail.ts'
 import { button } from '../../../pages/parts.ts'
 import { emptyState, listCard, time } from '../../components.ts'
 import { createRoutes, requireRole, sessionOf, type PageContext } from '../../context.ts'
-import { formOf, submit, type Refused } from '../../fields.ts'
-import { actAndReturn } from '../../flash.ts'
+import { act, submit } from '../../act.ts'
+import { formOf, type Refused } from '../../fields.ts'
 import { form, formCard, statusOf } from '../../forms.ts'
 import { listOf } from '../../list-of.ts'
 import { page } from '../../layout.ts'
@@ -20,7 +19,7 @@ export const trailStreamRoutes = () =>
   createRoutes()
     .get('/audit/streams', (c) => showStreams(c))
     .post('/audit/streams', create)
-    .post('/audit/streams/:id/remove', remove)
+    .post('/audit/streams/:stream_id/remove', remove)
 
 async function showStreams(c: PageContext, refused?: Refused) {
   requireRole(c, 'owner', 'Only owners can send the trail on')
@@ -30,7 +29,6 @@ async function showStreams(c: PageContext, refused?: Refused) {
     lead: 'Audit trail and activity as OCSF events, sent to your SIEM about a minute after they happen.',
     status: statusOf(refused?.problem),
     body: html`${listCard(c, {
-      label: 'Streams',
       ...STREAMS.parts(c, listed),
       caption: 'Streams',
       columns: ['To', 'Sent up to row', 'Last sent', 'Problem', ''],
@@ -55,17 +53,9 @@ async function showStreams(c: PageContext, refused?: Refused) {
   })
 }
 
-const create = (c: PageContext) =>
-  submit(c, CREATE, { again: showStreams, done: ({ host }) => [PATH, `The trail is sent to ${host}.`] })
+const create = submit(CREATE, {
+  again: showStreams,
+  done: ({ host }) => [PATH, `The trail is sent to ${host}.`],
+})
 
-/** One of the wrong shape is not found, like an unknown one. */
-function idFrom(c: PageContext): string {
-  const read = removeTrailStream.input.safeParse({ stream_id: c.req.param('id') })
-  if (!read.success) throw notFound()
-  return read.data.stream_id
-}
-
-const remove = (c: PageContext) =>
-  actAndReturn(c, PATH, 'Stream removed.', () =>
-    sessionOf(c).call(removeTrailStream, { stream_id: idFrom(c) }),
-  )
+const remove = act(removeTrailStream, { back: PATH, done: 'Stream removed.' })

@@ -10,10 +10,10 @@ import { runQuery, queryCard, type Query } from './query-form.ts'
 
 export const dataSourceRoutes = () =>
   createRoutes()
-    .get('/data-sources/:id', (c) => showAsk(c))
-    .post('/data-sources/:id/ask', ask)
+    .get('/data-sources/:source_id', (c) => showAsk(c))
+    .post('/data-sources/:source_id/ask', ask)
     // A form that answers without a redirect leaves its address in the browser; opened by hand it leads back.
-    .get('/data-sources/:id/ask', (c) => c.redirect(pathOf(sourceIdFrom(c)), 302))
+    .get('/data-sources/:source_id/ask', (c) => c.redirect(pathOf(sourceIdFrom(c)), 302))
 
 async function showAsk(c: PageContext) {
   return askPage(c, await openSource(c))

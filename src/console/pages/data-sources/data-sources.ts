@@ -50,7 +50,7 @@ async function showAll(c: PageContext) {
       ? firstSteps(c)
       : listCard(c, {
           ...ALL.parts(c, listed),
-          ...LIST,
+          noun: 'data sources',
           caption: 'Data sources, by name',
           columns: ['Data source', 'Kind', 'Status', ...(isChecked ? ['Health'] : []), 'Search'],
           rows: sources.map((source) => sourceRow(source, isChecked)),
@@ -72,7 +72,7 @@ async function showAskable(c: PageContext) {
         )
       : listCard(c, {
           ...ASKABLE.parts(c, listed),
-          ...LIST,
+          noun: 'data sources',
           caption: 'Data sources you can query, by name',
           columns: ['Data source', 'Description', 'Filters'],
           rows: sources.map(askableRow),
@@ -84,15 +84,6 @@ const isEmpty = (c: PageContext, sources: readonly unknown[]): boolean =>
   sources.length === 0 && !ALL.isFiltered(c) && c.req.query('cursor') === undefined
 
 const searchLink = linkButton(`${SOURCES_PATH}/search`, 'Search all', 'quiet')
-
-const LIST = {
-  label: 'Filter data sources',
-  empty: emptyState(
-    'No matching data sources',
-    'Try a different search.',
-    html`<a href="${SOURCES_PATH}">Show all</a>`,
-  ),
-}
 
 const nameCell = (id: string, name: string) =>
   html`<div class="two-lines"><a class="subject" href="${pathOf(id)}">${name}</a><code class="note">${id}</code></div>`

@@ -15,6 +15,7 @@ import {
   sessionOf,
   type PageContext,
 } from '../../context.ts'
+import { routeInput } from '../../act.ts'
 import { formOf, refuse, type Refused } from '../../fields.ts'
 import { actAndReturn, redirectWithMessage, setFlash } from '../../flash.ts'
 import { attempt, confirmDialog, formCard, statusOf, text, texts } from '../../forms.ts'
@@ -53,18 +54,16 @@ const PLAN = formOf(
 
 export const loadRoutes = () =>
   createRoutes()
-    .get('/data-sources/:id/loads/:load', (c) => show(c))
-    .post('/data-sources/:id/loads/:load', start)
-    .get('/data-sources/:id/loads/:load/progress', readProgress)
-    .post('/data-sources/:id/loads/:load/expose', expose)
-    .post('/data-sources/:id/loads/:load/cancel', cancel)
-    .post('/data-sources/:id/loads/:load/undo', undo)
+    .get('/data-sources/:source_id/loads/:load_id', (c) => show(c))
+    .post('/data-sources/:source_id/loads/:load_id', start)
+    .get('/data-sources/:source_id/loads/:load_id/progress', readProgress)
+    .post('/data-sources/:source_id/loads/:load_id/expose', expose)
+    .post('/data-sources/:source_id/loads/:load_id/cancel', cancel)
+    .post('/data-sources/:source_id/loads/:load_id/undo', undo)
 
-/** An id of the wrong shape is not found, like an unknown one, or one of another database. */
+/** One of another database is not found, like an unknown one. */
 async function readLoad(c: PageContext): Promise<ShownLoad> {
-  const input = showLoad.input.safeParse({ load_id: c.req.param('load') })
-  if (!input.success) throw notFound()
-  const load = await sessionOf(c).call(showLoad, input.data)
+  const load = await sessionOf(c).call(showLoad, routeInput(c, showLoad))
   if (load.source_id !== sourceIdFrom(c)) throw notFound()
   return load
 }
@@ -239,12 +238,10 @@ export const progressCard = (c: PageContext, load: ShownLoad) => {
       <p class="note">You can leave this page: the load goes on, also after a restart. ${load.format === 'documents' ? 'Until all of it is there, questions find the version before.' : 'Nothing can be searched before all of it is there.'}</p>
       <pre class="unseen" data-live="${progressPath(load)}"></pre>
       <div class="actions">${confirmDialog(c, {
-        id: 'cancel-load',
         label: 'Cancel load',
         title: 'Cancel this load?',
         action: `${loadPath(load)}/cancel`,
         text: 'What was read so far is deleted.',
-        submit: 'Cancel load',
       })}</div>`,
   )
 }

@@ -14,8 +14,8 @@ import { tabPath } from './source-tabs.ts'
 
 export const removeDatabaseRoutes = () =>
   createRoutes()
-    .get('/data-sources/:id/remove', (c) => showRemoval(c))
-    .post('/data-sources/:id/remove', remove)
+    .get('/data-sources/:source_id/remove', (c) => showRemoval(c))
+    .post('/data-sources/:source_id/remove', remove)
 
 const CONFIRM = formOf(removeDatabase, ['confirm'], { confirm: { required: true } })
 

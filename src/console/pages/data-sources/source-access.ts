@@ -9,12 +9,12 @@ import { readSource, sourceTab, tabPath } from './source-tabs.ts'
 
 export const sourceAccessRoutes = () =>
   createRoutes()
-    .get('/data-sources/:id/access', showAccess)
-    .post('/data-sources/:id/preview', preview)
+    .get('/data-sources/:source_id/access', showAccess)
+    .post('/data-sources/:source_id/preview', preview)
     // A form that answers without a redirect leaves its address in the browser; opened by hand it leads back.
-    .get('/data-sources/:id/preview', (c) => c.redirect(tabPath(sourceIdFrom(c), 'access'), 302))
-    .post('/data-sources/:id/state', setSourceState)
-    .post('/data-sources/:id/exposure', setSourceExposure)
+    .get('/data-sources/:source_id/preview', (c) => c.redirect(tabPath(sourceIdFrom(c), 'access'), 302))
+    .post('/data-sources/:source_id/state', setSourceState)
+    .post('/data-sources/:source_id/exposure', setSourceExposure)
 
 async function showAccess(c: PageContext) {
   requireRole(c, 'developer', 'Only developers and above can see how a data source is set up')

@@ -7,7 +7,8 @@ import { ServiceError } from '../../../contracts/errors.ts'
 import { button, card, linkButton, notice, problemNotice } from '../../../pages/parts.ts'
 import { copyable, day, pair } from '../../components.ts'
 import { createRoutes, hasRole, requireRole, sessionOf, type PageContext } from '../../context.ts'
-import { formOf, submit, type Refused } from '../../fields.ts'
+import { submit } from '../../act.ts'
+import { formOf, type Refused } from '../../fields.ts'
 import { attempt, form, formCard, statusOf } from '../../forms.ts'
 import { loadsCard } from './loads-card.ts'
 import { databaseOf, KIND_LABELS, pathOf, sourceIdFrom, type Source } from './source-labels.ts'
@@ -22,11 +23,11 @@ type Result = { refused?: Refused; connection?: { done: Connection } | { problem
 
 export const sourceDatabaseRoutes = () =>
   createRoutes()
-    .get('/data-sources/:id/database', showDatabase)
-    .post('/data-sources/:id/database', saveDetails)
-    .post('/data-sources/:id/connection', revealConnectionString)
+    .get('/data-sources/:source_id/database', showDatabase)
+    .post('/data-sources/:source_id/database', saveDetails)
+    .post('/data-sources/:source_id/connection', revealConnectionString)
     // A form that answers without a redirect leaves its address in the browser; opened by hand it leads back.
-    .get('/data-sources/:id/connection', (c) => c.redirect(tabPath(sourceIdFrom(c), 'database'), 302))
+    .get('/data-sources/:source_id/connection', (c) => c.redirect(tabPath(sourceIdFrom(c), 'database'), 302))
 
 async function showDatabase(c: PageContext) {
   requireRole(c, 'developer', 'Only developers and above can see how a data source is set up')
@@ -49,12 +50,10 @@ async function databasePage(c: PageContext, source: Source, { refused, connectio
   })
 }
 
-const saveDetails = (c: PageContext) =>
-  submit(c, DETAILS, {
-    also: { source_id: sourceIdFrom(c) },
-    again: async (_c, refused) => databasePage(c, await readSource(c), { refused }),
-    done: ({ source_id }) => [tabPath(source_id, 'database'), 'Changes saved.'],
-  })
+const saveDetails = submit(DETAILS, {
+  again: async (c, refused) => databasePage(c, await readSource(c), { refused }),
+  done: ({ source_id }) => [tabPath(source_id, 'database'), 'Changes saved.'],
+})
 
 const databaseCard = (c: PageContext, source: Source, problem: ServiceError | undefined) =>
   card(

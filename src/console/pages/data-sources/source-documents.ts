@@ -32,9 +32,9 @@ export const isDocumentsUpload = (path: string): boolean =>
 export const sourceDocumentsRoutes = () =>
   createRoutes()
     .route('', newPage)
-    .get('/data-sources/:id/documents', async (c) => show(c, await readDocumentsSource(c)))
-    .post('/data-sources/:id/documents', upload)
-    .post('/data-sources/:id/documents/undo', undo)
+    .get('/data-sources/:source_id/documents', async (c) => show(c, await readDocumentsSource(c)))
+    .post('/data-sources/:source_id/documents', upload)
+    .post('/data-sources/:source_id/documents/undo', undo)
 
 const newPage = formPage('/data-sources/new-documents', {
   form: formOf(createDocuments, ['name', 'title', 'description', 'language']),

@@ -6,6 +6,7 @@ import { EXPOSED_MAX } from '../../../contracts/limits.ts'
 import { GrantableRole } from '../../../contracts/roles.ts'
 import { button, card, notice, selectField } from '../../../pages/parts.ts'
 import { form, text, confirmDialog } from '../../forms.ts'
+import { act } from '../../act.ts'
 import { actAndReturn } from '../../flash.ts'
 import { roleOptions } from '../../components.ts'
 import { hasRole, sessionOf, type PageContext } from '../../context.ts'
@@ -55,40 +56,32 @@ function controls(c: PageContext, source: Source) {
       ${
         source.exposed &&
         confirmDialog(c, {
-          id: 'hide-source',
           label: 'Hide',
           title: `Hide ${source.name}?`,
           action: `${path}/exposure`,
           text: 'It can no longer be queried and responds as if it did not exist. You can expose it again at any time.',
           fields: html`<input type="hidden" name="exposed" value="no" />`,
-          submit: 'Hide',
           kind: 'main',
         })
       }
       ${confirmDialog(c, {
-        id: 'turn-off-source',
         label: 'Turn off',
         title: `Turn off ${source.name}?`,
         action: `${path}/state`,
         text: 'It can no longer be queried. After turning it on again, you need to expose it again.',
         fields: html`<input type="hidden" name="state" value="off" />`,
-        submit: 'Turn off',
       })}
     </div>`
 }
 
-export function setSourceState(c: PageContext) {
-  const enabled = text(c.get('form'), 'state') === 'on'
-  const source_id = sourceIdFrom(c)
-  return actAndReturn(
-    c,
-    tabPath(source_id, 'access'),
+export const setSourceState = act(setDataSourceState, {
+  input: (sent) => ({ enabled: text(sent, 'state') === 'on' }),
+  back: (c) => tabPath(sourceIdFrom(c), 'access'),
+  done: (_, { enabled }) =>
     enabled
       ? 'Turned on. Expose it so that people can query it.'
       : 'Turned off. It can no longer be queried.',
-    () => sessionOf(c).call(setDataSourceState, { source_id, enabled }),
-  )
-}
+})
 
 export function setSourceExposure(c: PageContext) {
   const fields = c.get('form')

@@ -6,9 +6,9 @@ import {
   type SearchConfiguration,
   type SourceKind,
 } from '../../../contracts/data-sources.ts'
-import { notFound } from '../../../contracts/errors.ts'
 import type { Role } from '../../../contracts/roles.ts'
 import { badge, ROLE_LABELS } from '../../components.ts'
+import { routeInput } from '../../act.ts'
 import type { PageContext } from '../../context.ts'
 
 export type Source = z.output<typeof DataSourceWithHealth>
@@ -16,12 +16,8 @@ export const SOURCES_PATH = '/console/data-sources'
 
 export const pathOf = (id: string): string => `${SOURCES_PATH}/${encodeURIComponent(id)}`
 
-/** The id in the address. One of the wrong shape is not found, like an unknown one. */
-export function sourceIdFrom(c: PageContext): string {
-  const read = showDataSource.input.safeParse({ source_id: c.req.param('id') })
-  if (!read.success) throw notFound()
-  return read.data.source_id
-}
+/** The id in the address. */
+export const sourceIdFrom = (c: PageContext): string => routeInput(c, showDataSource).source_id
 
 /** The name of the database behind `db_<name>`. */
 export const databaseOf = ({ source_id }: Pick<Source, 'source_id'>): string => source_id.slice('db_'.length)

@@ -7,7 +7,7 @@ import { areaField, button, card, notice } from '../../../pages/parts.ts'
 import { STRIP_HEIGHT, stripHeight, stripOfBars } from '../../../pages/strip.ts'
 import { copyable, emptyState, exactTime, stats, table } from '../../components.ts'
 import { createRoutes, requireRole, sessionOf, type PageContext } from '../../context.ts'
-import { actAndReturn } from '../../flash.ts'
+import { act } from '../../act.ts'
 import { attempt, form, formCard, statusOf, text } from '../../forms.ts'
 import { plural } from '../../format.ts'
 import { askQuestions, leftOf, type Answered } from './ask-questions.ts'
@@ -16,9 +16,9 @@ import { readSource, sourceTab, tabPath } from './source-tabs.ts'
 
 export const sourceQualityRoutes = () =>
   createRoutes()
-    .get('/data-sources/:id/quality', (c) => showQuality(c))
-    .post('/data-sources/:id/evals', runEval)
-    .post('/data-sources/:id/threshold', changeThreshold)
+    .get('/data-sources/:source_id/quality', (c) => showQuality(c))
+    .post('/data-sources/:source_id/evals', runEval)
+    .post('/data-sources/:source_id/threshold', changeThreshold)
 
 type Listed = z.output<typeof listEvals.output>
 type Eval = Listed['evals'][number]
@@ -226,15 +226,11 @@ function thresholdCard(c: PageContext, source: Source, { evals, thresholds, thre
   )
 }
 
-const changeThreshold = (c: PageContext) => {
-  const source_id = sourceIdFrom(c)
-  const eval_id = text(c.get('form'), 'eval_id') || null
-  return actAndReturn(
-    c,
-    tabPath(source_id, 'quality'),
+const changeThreshold = act(setThreshold, {
+  input: (sent) => ({ eval_id: text(sent, 'eval_id') || null }),
+  back: (c) => tabPath(sourceIdFrom(c), 'quality'),
+  done: (_, { eval_id }) =>
     eval_id === null
       ? 'Answers are no longer marked as weak.'
       : 'Answers below the threshold are marked as weak.',
-    () => sessionOf(c).call(setThreshold, { source_id, eval_id }),
-  )
-}
+})

@@ -9,7 +9,7 @@ import { page } from '../../layout.ts'
 import { columnsOf, pairsOf } from './query-results.ts'
 import { pathOf, sourceIdFrom } from './source-labels.ts'
 
-export const sourceRowRoutes = () => createRoutes().get('/data-sources/:id/rows/:handle', show)
+export const sourceRowRoutes = () => createRoutes().get('/data-sources/:source_id/rows/:handle', show)
 
 async function show(c: PageContext) {
   organizationOf(c)

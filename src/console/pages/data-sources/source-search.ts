@@ -21,8 +21,8 @@ const DOCUMENT_MAX_CHARACTERS = 200_000
 
 export const sourceSearchRoutes = () =>
   createRoutes()
-    .get('/data-sources/:id/search', (c) => showSearch(c))
-    .post('/data-sources/:id/search', save)
+    .get('/data-sources/:source_id/search', (c) => showSearch(c))
+    .post('/data-sources/:source_id/search', save)
 
 async function showSearch(c: PageContext, submitted?: Submitted) {
   requireRole(c, 'developer', 'Only developers and above can see how a data source is set up')

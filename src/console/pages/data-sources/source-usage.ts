@@ -11,7 +11,7 @@ import { ACTIVITY_PATH, USAGE_COLUMNS, usageCells } from '../activity/activity-r
 import { pathOf } from './source-labels.ts'
 import { openSource, sourcePage } from './source-tabs.ts'
 
-export const sourceUsageRoutes = () => createRoutes().get('/data-sources/:id/usage', showUsage)
+export const sourceUsageRoutes = () => createRoutes().get('/data-sources/:source_id/usage', showUsage)
 
 const SHOWN = 20
 

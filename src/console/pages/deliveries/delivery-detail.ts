@@ -193,12 +193,10 @@ function destinationText({ channel, destination, integration_id }: Delivery): Co
 
 const replayDialog = (c: PageContext, one: Delivery, query: string) =>
   confirmDialog(c, {
-    id: 'replay',
     label: 'Replay',
     title: 'Replay this delivery?',
     action: `${DELIVERIES_PATH}/${one.id}/replay${query}`,
     text: `The same payload is sent again with a new ID. ${replayWarning(one)}`,
-    submit: 'Replay',
     kind: 'main',
   })
 

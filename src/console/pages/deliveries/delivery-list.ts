@@ -3,7 +3,7 @@ import { html } from 'hono/html'
 import type * as z from 'zod'
 import { listDeliveries } from '../../../contracts/deliveries.ts'
 import type { Content } from '../../../pages/parts.ts'
-import { breakable, emptyState, filterForm, listCard, table, time } from '../../components.ts'
+import { breakable, emptyState, filterForm, listCard, noMatch, table, time } from '../../components.ts'
 import { sessionOf, type PageContext } from '../../context.ts'
 import { formatDuration } from '../../format.ts'
 import { pager } from '../../pager.ts'
@@ -44,7 +44,7 @@ export function deliveryTable(
 ) {
   return listCard(c, {
     changes: 'deliveries',
-    label: 'Filter deliveries',
+    noun: 'deliveries',
     filters: filterFields(filters, integrations),
     caption: CAPTION,
     columns: COLUMNS,
@@ -134,11 +134,7 @@ export const deliveryPicks = (c: PageContext, { deliveries, ...paged }: Page, cu
 
 const emptyList = (c: PageContext) =>
   listQuery(c) !== ''
-    ? emptyState(
-        'No deliveries found',
-        'Try different filters.',
-        html`<a href="${DELIVERIES_PATH}">Clear filters</a>`,
-      )
+    ? noMatch(c, 'deliveries')
     : emptyState(
         'No deliveries yet',
         'Every event is listed here, even if nobody is notified. Send a test from an integration to see one.',

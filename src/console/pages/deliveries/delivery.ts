@@ -7,7 +7,8 @@ import { listIntegrations } from '../../../contracts/integrations.ts'
 import { attempt } from '../../forms.ts'
 import { setFlash } from '../../flash.ts'
 import { page } from '../../layout.ts'
-import { createRoutes, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
+import { routeInput } from '../../act.ts'
+import { createRoutes, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { deliveryActions, deliveryDetail } from './delivery-detail.ts'
 import { readFilters } from './delivery-filters.ts'
 import { deliveryPicks, listQuery, readDeliveries } from './delivery-list.ts'
@@ -16,7 +17,7 @@ import { DELIVERIES_PATH } from './delivery-labels.ts'
 type Delivery = z.output<typeof showDelivery.output>
 
 /** An id of the wrong shape is not found, like an unknown one. */
-const ID = ':id{dlv_[0-9a-z]{25}}'
+const ID = ':delivery_id{dlv_[0-9a-z]{25}}'
 
 export const deliveryRoutes = () =>
   createRoutes()
@@ -50,7 +51,7 @@ const WAIT_SECONDS = 6
 
 /** Whoever has just pressed a button sees what came of it; the address says how many attempts had ended before. */
 async function readOne(c: PageContext): Promise<Delivery> {
-  const delivery_id = idOf(c)
+  const { delivery_id } = routeInput(c, showDelivery)
   const after = endedIn(c.req.query('after'))
   const session = sessionOf(c)
   if (after === undefined) return session.call(showDelivery, { delivery_id })
@@ -99,7 +100,7 @@ async function readProgress(c: PageContext) {
 }
 
 async function retry(c: PageContext) {
-  const delivery_id = idOf(c)
+  const { delivery_id } = routeInput(c, showDelivery)
   const { call } = sessionOf(c)
   const before = endedOf(await call(showDelivery, { delivery_id }))
   const result = await attempt(() => call(retryDelivery, { delivery_id }))
@@ -118,7 +119,7 @@ function pathAfter(c: PageContext, id: string, ended?: number): string {
 }
 
 async function replay(c: PageContext) {
-  const id = idOf(c)
+  const { delivery_id: id } = routeInput(c, showDelivery)
   const result = await attempt(() => sessionOf(c).call(replayDelivery, { delivery_id: id }))
   if ('problem' in result) return refused(c, id, result.problem)
   setFlash(c, 'done', 'Replayed. This page shows the new delivery.')

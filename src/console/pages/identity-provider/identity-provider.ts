@@ -14,8 +14,9 @@ import { icon } from '../../../pages/icons.ts'
 import { button, card, notice, problemNotice, type Content } from '../../../pages/parts.ts'
 import { copyable } from '../../components.ts'
 import { createRoutes, organizationOf, sessionOf, type PageContext } from '../../context.ts'
-import { formOf, submit, type Refused } from '../../fields.ts'
-import { actAndReturn, redirectWithMessage } from '../../flash.ts'
+import { act, submit } from '../../act.ts'
+import { formOf, type Refused } from '../../fields.ts'
+import { redirectWithMessage } from '../../flash.ts'
 import { attempt, confirmDialog, form, formCard, statusOf, text } from '../../forms.ts'
 import { page } from '../../layout.ts'
 import { IDENTITY_PROVIDER as PATH } from '../../navigation.ts'
@@ -202,8 +203,10 @@ const removeDialog = (c: PageContext, { name }: Provider) =>
 
 const showRefused = (c: PageContext, refused: Refused) => show(c, { refused })
 
-const create = (c: PageContext) =>
-  submit(c, ADD, { again: showRefused, done: () => [PATH, 'Identity provider added. Check it next.'] })
+const create = submit(ADD, {
+  again: showRefused,
+  done: () => [PATH, 'Identity provider added. Check it next.'],
+})
 
 async function check(c: PageContext) {
   const assertion = text(c.get('form'), 'assertion').trim()
@@ -223,31 +226,26 @@ async function switchOn(c: PageContext) {
   return redirectWithMessage(c, PATH, 'Identity provider switched on.')
 }
 
-const saveSettings = (c: PageContext) =>
-  submit(c, SETTINGS, { again: showRefused, done: () => [PATH, 'Settings saved.'] })
+const saveSettings = submit(SETTINGS, { again: showRefused, done: () => [PATH, 'Settings saved.'] })
 
-function setState(c: PageContext) {
-  const state = text(c.get('form'), 'state') === 'on' ? 'on' : 'paused'
-  const done = state === 'on' ? 'Identity provider resumed.' : 'Identity provider paused.'
-  return actAndReturn(c, PATH, done, () => sessionOf(c).call(updateIdentityProvider, { state }))
-}
+const setState = act(updateIdentityProvider, {
+  input: (sent) => ({ state: text(sent, 'state') === 'on' ? ('on' as const) : ('paused' as const) }),
+  back: PATH,
+  done: (_, { state }) => (state === 'on' ? 'Identity provider resumed.' : 'Identity provider paused.'),
+})
 
-function setRequired(c: PageContext) {
-  const is_required = text(c.get('form'), 'required') === 'yes'
-  const done = is_required
-    ? 'Assistants connect through the identity provider only.'
-    : 'Members can approve assistants again.'
-  return actAndReturn(c, PATH, done, () => sessionOf(c).call(updateIdentityProvider, { is_required }))
-}
+const setRequired = act(updateIdentityProvider, {
+  input: (sent) => ({ is_required: text(sent, 'required') === 'yes' }),
+  back: PATH,
+  done: (_, { is_required }) =>
+    is_required
+      ? 'Assistants connect through the identity provider only.'
+      : 'Members can approve assistants again.',
+})
 
-const endAgents = (c: PageContext) =>
-  actAndReturn(
-    c,
-    PATH,
-    ({ ended }: { ended: number }) =>
-      ended === 1 ? '1 agent disconnected.' : `${ended} agents disconnected.`,
-    () => sessionOf(c).call(endEnterpriseGrants, {}),
-  )
+const endAgents = act(endEnterpriseGrants, {
+  back: PATH,
+  done: ({ ended }) => (ended === 1 ? '1 agent disconnected.' : `${ended} agents disconnected.`),
+})
 
-const remove = (c: PageContext) =>
-  actAndReturn(c, PATH, 'Identity provider removed.', () => sessionOf(c).call(deleteIdentityProvider, {}))
+const remove = act(deleteIdentityProvider, { back: PATH, done: 'Identity provider removed.' })

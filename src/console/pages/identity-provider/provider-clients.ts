@@ -12,9 +12,9 @@ import { RESOURCE_SCOPES, RESOURCES, DEFAULT_SCOPES } from '../../../contracts/s
 import { choice, linkButton, notice } from '../../../pages/parts.ts'
 import { copyable, emptyState, listCard, time } from '../../components.ts'
 import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
-import { formOf, refuse, submit, type Refused } from '../../fields.ts'
-import { actAndReturn } from '../../flash.ts'
-import { attempt, confirmDialog, formCard, returnPath, statusOf, text } from '../../forms.ts'
+import { act, submit } from '../../act.ts'
+import { formOf, refuse, type Refused } from '../../fields.ts'
+import { attempt, confirmDialog, formCard, returnPath, statusOf } from '../../forms.ts'
 import { page } from '../../layout.ts'
 import { IDENTITY_PROVIDER } from '../../navigation.ts'
 import { principalLabel } from '../agents/client-labels.ts'
@@ -244,16 +244,16 @@ const clientCreated = (c: PageContext, made: z.output<typeof createIdentityProvi
     </div>`,
   })
 
-const allow = (c: PageContext) =>
-  submit(c, ALLOW, {
-    again: async (_c, refused) => {
-      await requireProvider(c)
-      return allowPage(c, LEAST, await findAllowed(c, ALLOW.read(refused.form).client_id), refused)
-    },
-    done: (client) => [PATH, `${labelOf(client)} allowed.`],
-  })
+const allow = submit(ALLOW, {
+  again: async (c, refused) => {
+    await requireProvider(c)
+    return allowPage(c, LEAST, await findAllowed(c, ALLOW.read(refused.form).client_id), refused)
+  },
+  done: (client) => [PATH, `${labelOf(client)} allowed.`],
+})
 
-const forbid = (c: PageContext) =>
-  actAndReturn(c, returnPath(c, PATH), 'Client forbidden.', () =>
-    sessionOf(c).call(forbidIdentityProviderClient, { client_id: text(c.get('form'), 'client_id') }),
-  )
+const forbid = act(forbidIdentityProviderClient, {
+  input: ['client_id'],
+  back: (c) => returnPath(c, PATH),
+  done: 'Client forbidden.',
+})

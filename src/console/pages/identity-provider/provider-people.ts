@@ -3,11 +3,11 @@ import { html } from 'hono/html'
 import type * as z from 'zod'
 import { linkIdentity, listIdentityLinks, unlinkIdentity } from '../../../contracts/identity-provider.ts'
 import { day, emptyState, listCard, time } from '../../components.ts'
-import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.ts'
-import { formOf, refuse, type Refused } from '../../fields.ts'
+import { act, submit } from '../../act.ts'
+import { createRoutes, type PageContext } from '../../context.ts'
+import { formOf, type Refused } from '../../fields.ts'
 import { listOf } from '../../list-of.ts'
-import { actAndReturn, redirectWithMessage } from '../../flash.ts'
-import { attempt, confirmDialog, formCard, returnPath, statusOf, text } from '../../forms.ts'
+import { confirmDialog, formCard, returnPath, statusOf, text } from '../../forms.ts'
 import { findMember, memberField } from '../../member-field.ts'
 import { IDENTITY_PROVIDER } from '../../navigation.ts'
 import { ORIGIN_LABELS } from './provider-labels.ts'
@@ -23,7 +23,7 @@ export const providerPeopleRoutes = () =>
   createRoutes()
     .get('/identity-provider/people', (c) => showPeople(c))
     .post('/identity-provider/people', link)
-    .post('/identity-provider/people/:id/unlink', unlink)
+    .post('/identity-provider/people/:link_id/unlink', unlink)
 
 async function showPeople(c: PageContext, refused?: Refused) {
   const provider = await requireProvider(c)
@@ -33,19 +33,17 @@ async function showPeople(c: PageContext, refused?: Refused) {
     status: statusOf(refused?.problem),
     body: html`${notOnNotice(provider)}
     ${listCard(c, {
-      label: 'Filter people',
+      noun: 'people',
       ...LINKS.parts(c, listed),
       caption: 'Linked people',
       columns: ['Subject', 'Member', 'Linked', 'Last used', '(Actions)'],
       rows: listed.links.map((one) => linkRow(c, one)),
-      empty: !LINKS.isFiltered(c)
-        ? emptyState(
-            'Nobody is linked yet',
-            provider.linking === 'admin'
-              ? 'Link people here: nobody is linked by connecting.'
-              : 'People are linked when they first connect, or by you.',
-          )
-        : emptyState('Nobody found', 'Try a different search.', html`<a href="${PATH}">Show everybody</a>`),
+      empty: emptyState(
+        'Nobody is linked yet',
+        provider.linking === 'admin'
+          ? 'Link people here: nobody is linked by connecting.'
+          : 'People are linked when they first connect, or by you.',
+      ),
     })}
     ${mayChange(c) && (await linkCard(c, refused))}`,
   })
@@ -59,13 +57,11 @@ const linkRow = (c: PageContext, link: Link) => [
   html`<div class="row-actions">${
     mayChange(c) &&
     confirmDialog(c, {
-      id: `unlink-${link.id}`,
       label: 'Unlink',
       name: `Unlink ${link.user.name}`,
       title: `Unlink ${link.user.name}?`,
       action: `${PATH}/${link.id}/unlink`,
       text: html`<span class="long">Agents that connected as <code>${link.subject}</code> lose access on their next call. ${link.user.name} stays a member.</span>`,
-      submit: 'Unlink',
     })
   }</div>`,
 ]
@@ -82,16 +78,13 @@ const linkCard = async (c: PageContext, refused: Refused | undefined) =>
     className: 'inline',
   })
 
-async function link(c: PageContext) {
-  const result = await attempt(async () => {
-    const { user_id } = await findMember(c, 'member', text(c.get('form'), 'member'))
-    return sessionOf(c).call(linkIdentity, { ...LINK.read(c.get('form')), user_id })
-  })
-  if ('problem' in result) return showPeople(c, refuse(c, result.problem))
-  return redirectWithMessage(c, PATH, `${result.done.user.name} linked.`)
-}
+const link = submit(LINK, {
+  input: async (sent, c) => {
+    const { user_id } = await findMember(c, 'member', text(sent, 'member'))
+    return { user_id }
+  },
+  again: showPeople,
+  done: ({ user }) => [PATH, `${user.name} linked.`],
+})
 
-const unlink = (c: PageContext) =>
-  actAndReturn(c, returnPath(c, PATH), 'Unlinked.', () =>
-    sessionOf(c).call(unlinkIdentity, { link_id: idOf(c) }),
-  )
+const unlink = act(unlinkIdentity, { back: (c) => returnPath(c, PATH), done: 'Unlinked.' })

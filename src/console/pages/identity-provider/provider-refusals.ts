@@ -6,7 +6,6 @@ import { REFUSALS } from '../../../contracts/identity-provider-states.ts'
 import { dialog, emptyState, exactTime, listCard, pair, time } from '../../components.ts'
 import { createRoutes, type PageContext } from '../../context.ts'
 import { listOf } from '../../list-of.ts'
-import { IDENTITY_PROVIDER } from '../../navigation.ts'
 import { shortPrincipalLabel } from '../agents/client-labels.ts'
 import { CHECKS } from './provider-labels.ts'
 import { providerPage, requireProvider } from './provider-page.ts'
@@ -18,8 +17,6 @@ const LIST = listOf(listRefusals, {
 
 type Refusal = z.output<typeof listRefusals.output>['refusals'][number]
 
-const PATH = `${IDENTITY_PROVIDER}/refusals`
-
 export const providerRefusalRoutes = () => createRoutes().get('/identity-provider/refusals', showRefusals)
 
 async function showRefusals(c: PageContext) {
@@ -28,18 +25,12 @@ async function showRefusals(c: PageContext) {
   return providerPage(c, 'Refusals', {
     lead: 'Assertions that were refused in the last 30 days. Assistants are not told why.',
     body: listCard(c, {
-      label: 'Filter refusals',
+      noun: 'refusals',
       ...LIST.parts(c, listed),
       caption: 'Refused assertions, newest first',
       columns: ['Time', 'Reason', 'Client', 'Key ID', '(Details)'],
       rows: listed.refusals.map(refusalRow),
-      empty: LIST.isFiltered(c)
-        ? emptyState(
-            'No refusals found',
-            'Try another reason or client.',
-            html`<a href="${PATH}">Show all refusals</a>`,
-          )
-        : emptyState('No refusals', 'When an assistant is refused, the reason is listed here.'),
+      empty: emptyState('No refusals', 'When an assistant is refused, the reason is listed here.'),
     }),
   })
 }

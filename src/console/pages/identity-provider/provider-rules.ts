@@ -99,7 +99,6 @@ function ruleRow(c: PageContext, rules: readonly ShownRule[], rule: ShownRule, i
 const ruleActions = (c: PageContext, rules: readonly ShownRule[], { position, ...rule }: ShownRule) =>
   html`${position > 1 && moveForm(c, rules, position, 'up')} ${position < rules.length && moveForm(c, rules, position, 'down')}
   ${confirmDialog(c, {
-    id: `remove-${position}`,
     label: 'Remove',
     name: `Remove rule ${position}`,
     title: `Remove rule ${position}?`,

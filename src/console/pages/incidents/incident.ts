@@ -1,16 +1,15 @@
 /** One thing that is wrong with an app, told on one page: the error, what was found, the fix, and what to do next. */
 import { html } from 'hono/html'
 import { rollBackDeployment } from '../../../contracts/deployments.ts'
-import { notFound } from '../../../contracts/errors.ts'
 import { showIncident } from '../../../contracts/incidents.ts'
 import { startMaintenanceRun } from '../../../contracts/maintenance.ts'
 import { approveProposal } from '../../../contracts/proposals.ts'
 import { card, linkButton, type Content } from '../../../pages/parts.ts'
 import { copyable, exactTime, pair, time } from '../../components.ts'
-import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.ts'
-import { actAndReturn } from '../../flash.ts'
+import { act, routeInput } from '../../act.ts'
+import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
 import { plural } from '../../format.ts'
-import { confirmDialog, form, text } from '../../forms.ts'
+import { confirmDialog, form } from '../../forms.ts'
 import { page } from '../../layout.ts'
 import { appPath } from '../apps/app-labels.ts'
 import { aliasOf, readApp, type App } from '../apps/app-tabs.ts'
@@ -34,21 +33,15 @@ import { incidentLog } from './incident-log.ts'
 
 export const incidentRoutes = () =>
   createRoutes()
-    .get('/apps/:alias/incidents/:id', showOne)
-    .post('/apps/:alias/incidents/:id/approve', approve)
-    .post('/apps/:alias/incidents/:id/look', look)
-    .post('/apps/:alias/incidents/:id/roll-back', rollBack)
+    .get('/apps/:alias/incidents/:incident_id', showOne)
+    .post('/apps/:alias/incidents/:incident_id/approve', approve)
+    .post('/apps/:alias/incidents/:incident_id/look', look)
+    .post('/apps/:alias/incidents/:incident_id/roll-back', rollBack)
 
-/** An id of the wrong shape is not found, like an unknown one. */
-function keyOf(c: PageContext) {
-  const incident_id = idOf(c)
-  if (!showIncident.input.shape.incident_id.safeParse(incident_id).success) throw notFound()
-  return { alias: aliasOf(c), incident_id }
-}
-const pathOf = (c: PageContext): string => incidentPath(aliasOf(c), keyOf(c).incident_id)
+const pathOf = (c: PageContext): string => incidentPath(aliasOf(c), routeInput(c, showIncident).incident_id)
 
 async function showOne(c: PageContext) {
-  const key = keyOf(c)
+  const key = routeInput(c, showIncident)
   const [app, one] = await Promise.all([readApp(c), sessionOf(c).call(showIncident, key)])
   // One address for one trouble, whichever of its parts somebody came from.
   if (one.id !== key.incident_id) return c.redirect(incidentPath(app.alias, one.id), 302)
@@ -122,7 +115,6 @@ type Proposal = NonNullable<Incident['proposal']>
 /** It says what will be deployed, and where. */
 const approveDialog = (c: PageContext, app: App, proposal: Proposal) =>
   confirmDialog(c, {
-    id: 'approve',
     label: 'Approve',
     title: `Approve and deploy to ${app.name}?`,
     action: `${pathOf(c)}/approve`,
@@ -139,13 +131,10 @@ const changeText = ({ files_changed, added_lines, removed_lines }: Proposal): st
 
 const rollBackDialog = (c: PageContext, app: App, { deployments: { roll_back_to } }: Incident) =>
   confirmDialog(c, {
-    id: 'roll-back',
     label: 'Roll back',
     title: `Roll back ${app.name}?`,
     action: `${pathOf(c)}/roll-back`,
     text: html`This deploys ${shortId(roll_back_to ?? '')} to <strong>${app.alias}</strong>: the revision that succeeded before the last deployment.`,
-    submit: 'Roll back',
-    kind: 'danger',
   })
 
 const findingCard = ({ app, finding }: Incident) =>
@@ -230,24 +219,15 @@ const deploymentText = (alias: string, one: Deployment) =>
   html`<a href="${deploymentPath(alias, one.id)}">${shortId(one.revision_id)}</a> ${deploymentBadge(one.state, one.cancel_requested)}<br /><span class="note">${one.requested_by}, ${time(one.ended_at ?? one.requested_at)}</span>`
 
 /** What is approved is what was on the page: another diff is refused. */
-const approve = (c: PageContext) =>
-  actAndReturn(c, pathOf(c), 'Approved. The deployment is below.', () =>
-    sessionOf(c).call(approveProposal, {
-      alias: aliasOf(c),
-      proposal_id: text(c.get('form'), 'proposal_id'),
-      diff_sha256: text(c.get('form'), 'diff_sha256'),
-    }),
-  )
+const approve = act(approveProposal, {
+  input: ['proposal_id', 'diff_sha256'],
+  back: pathOf,
+  done: 'Approved. The deployment is below.',
+})
 
-const look = (c: PageContext) =>
-  actAndReturn(c, pathOf(c), 'The maintenance agent was asked to look.', () =>
-    sessionOf(c).call(startMaintenanceRun, { alias: aliasOf(c) }),
-  )
+const look = act(startMaintenanceRun, { back: pathOf, done: 'The maintenance agent was asked to look.' })
 
-const rollBack = (c: PageContext) =>
-  actAndReturn(
-    c,
-    pathOf(c),
-    ({ id }: Deployment) => `Deployment ${id.slice(-6)} is queued for a runner.`,
-    () => sessionOf(c).call(rollBackDeployment, { alias: aliasOf(c) }),
-  )
+const rollBack = act(rollBackDeployment, {
+  back: pathOf,
+  done: ({ id }) => `Deployment ${id.slice(-6)} is queued for a runner.`,
+})

@@ -10,7 +10,8 @@ import {
   connectWebhook,
   listIntegrations,
 } from '../../../contracts/integrations.ts'
-import { formOf, submit, type Refused } from '../../fields.ts'
+import { submit } from '../../act.ts'
+import { formOf, type Refused } from '../../fields.ts'
 import { formPage } from '../../form-page.ts'
 import { attempt, statusOf, formCard } from '../../forms.ts'
 import { setFlash } from '../../flash.ts'
@@ -43,7 +44,7 @@ export const connectIntegrationRoutes = () =>
     .post('/integrations/chat/install', beginInstall)
     .get('/integrations/chat/callback', completeInstall)
     .get(pathOfNew('chat'), (c) => showChat(c))
-    .post(pathOfNew('chat'), (c) => submit(c, CHAT, { again: showChat, done: connected }))
+    .post(pathOfNew('chat'), submit(CHAT, { again: showChat, done: connected }))
     .route('', webhookPage)
     .route('', emailPage)
     .route('', forumPage)

@@ -1,6 +1,5 @@
 /** One integration: its status, name and address, recovering what it missed, turning it off and on, and removing it. */
 import { html } from 'hono/html'
-import type * as z from 'zod'
 import { notFound } from '../../../contracts/errors.ts'
 import type { IntegrationKind } from '../../../contracts/channels.ts'
 import { listDeliveries, listRecoveries, recoverDeliveries } from '../../../contracts/deliveries.ts'
@@ -16,12 +15,13 @@ import {
   updateIntegration,
 } from '../../../contracts/integrations.ts'
 import { card, linkButton, notice, type Content } from '../../../pages/parts.ts'
-import { formOf, innerProblem, partOf, refuse, submit, type Refused } from '../../fields.ts'
+import { act, routeInput, submit } from '../../act.ts'
+import { formOf, innerProblem, partOf, refuse, type Refused } from '../../fields.ts'
 import { attempt, statusOf, text, confirmDialog, formCard, returnPath, utcMoment } from '../../forms.ts'
 import { redirectWithMessage, actAndReturn, setFlash } from '../../flash.ts'
 import { page } from '../../layout.ts'
 import { changing, copyable, day, exactTime, pair, time } from '../../components.ts'
-import { createRoutes, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
+import { createRoutes, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { plural } from '../../format.ts'
 import {
   INTEGRATIONS_PATH,
@@ -51,17 +51,18 @@ const FORUM = partOf(configureForum.input.shape.config, ['url', 'category'], {
 
 export const integrationRoutes = () =>
   createRoutes()
-    .get('/integrations/:id', (c) => showOne(c))
-    .post('/integrations/:id', save)
-    .post('/integrations/:id/verification', sendLink)
-    .post('/integrations/:id/category', setCategory)
-    .post('/integrations/:id/secret', rotateSecret)
-    .post('/integrations/:id/secret/remove', removeSecret)
-    .post('/integrations/:id/pause', setPaused)
-    .post('/integrations/:id/switch', setEnabled)
-    .post('/integrations/:id/recover', recover)
-    .post('/integrations/:id/remove', remove)
+    .get('/integrations/:integration_id', (c) => showOne(c))
+    .post('/integrations/:integration_id', save)
+    .post('/integrations/:integration_id/verification', sendLink)
+    .post('/integrations/:integration_id/category', setCategory)
+    .post('/integrations/:integration_id/secret', rotateSecret)
+    .post('/integrations/:integration_id/secret/remove', removeSecret)
+    .post('/integrations/:integration_id/pause', setPaused)
+    .post('/integrations/:integration_id/switch', setEnabled)
+    .post('/integrations/:integration_id/recover', recover)
+    .post('/integrations/:integration_id/remove', remove)
 
+const idOf = (c: PageContext): string => routeInput(c, removeIntegration).integration_id
 const here = (c: PageContext): string => pathOf({ id: idOf(c) })
 
 async function showOne(c: PageContext, refused?: Refused, secret?: string) {
@@ -234,22 +235,18 @@ const secretCard = ({ c, one }: Shown) =>
     html`<p>${one.own_secret ? 'The webhook-signature header is signed with a secret of this webhook.' : 'Signatures use a key made from the URL. A secret of its own stays the same when the URL changes.'}</p>
       ${isRotating(one) && html`<p>The previous key signs, too, until ${exactTime(one.previous_secret_until!)}.</p>`}
       <div class="actions">${confirmDialog(c, {
-        id: 'rotate-secret',
         label: one.own_secret ? 'Rotate secret' : 'Create secret',
         title: one.own_secret ? 'Rotate the secret?' : 'Create a secret?',
         action: `${pathOf(one)}/secret`,
         text: 'The new secret is shown once. The previous key signs beside it for 24 hours, so that the receiver can change in between.',
-        submit: one.own_secret ? 'Rotate secret' : 'Create secret',
       })}
       ${
         one.own_secret &&
         confirmDialog(c, {
-          id: 'remove-secret',
           label: 'Remove secret',
           title: 'Remove the secret?',
           action: `${pathOf(one)}/secret/remove`,
           text: 'From now on only the key made from the URL signs.',
-          submit: 'Remove secret',
         })
       }</div>`,
   )
@@ -309,58 +306,44 @@ const removeCard = (c: PageContext, one: Integration) =>
     })}</div>`,
   )
 
-type Change = Omit<z.input<typeof updateIntegration.input>, 'integration_id'>
-
-const change = (c: PageContext, what: Change, done: string) =>
-  actAndReturn(c, here(c), done, () =>
-    sessionOf(c).call(updateIntegration, { integration_id: idOf(c), ...what }),
-  )
-
 /** One form: the address is changed only where a new one was entered. */
 function save(c: PageContext) {
   const sent = c.get('form')
   const form = sent.has('url') ? WITH_URL : sent.has('address') ? WITH_ADDRESS : NAMED
   const isNewAddress = text(sent, 'address').trim() !== ''
-  return submit(c, form as typeof NAMED, {
-    also: {
-      integration_id: idOf(c),
+  return submit(form as typeof NAMED, {
+    input: () => ({
       // Left empty it stays; an empty one would be refused.
       ...(text(sent, 'url').trim() === '' && { url: undefined }),
       ...(!isNewAddress && { address: undefined }),
       ...(sent.has('resend') && { resend_on_unknown: text(sent, 'resend') === 'yes' }),
-    },
+    }),
     again: showOne,
     done: () => [here(c), isNewAddress ? 'Saved. A link was sent to the new address.' : 'Saved.'],
-  })
+  })(c)
 }
 
-const sendLink = (c: PageContext) =>
-  actAndReturn(c, here(c), 'A link was sent to the address.', () =>
-    sessionOf(c).call(sendAddressVerification, { integration_id: idOf(c) }),
-  )
+const sendLink = act(sendAddressVerification, { back: here, done: 'A link was sent to the address.' })
 
 async function rotateSecret(c: PageContext) {
-  const result = await attempt(() => sessionOf(c).call(rotateWebhookSecret, { integration_id: idOf(c) }))
+  const result = await attempt(() =>
+    sessionOf(c).call(rotateWebhookSecret, routeInput(c, rotateWebhookSecret)),
+  )
   if ('problem' in result) return redirectWithMessage(c, here(c), result.problem.message)
   return showOne(c, undefined, result.done.secret)
 }
 
-const removeSecret = (c: PageContext) =>
-  actAndReturn(c, here(c), 'Secret removed.', () =>
-    sessionOf(c).call(removeWebhookSecret, { integration_id: idOf(c) }),
-  )
+const removeSecret = act(removeWebhookSecret, { back: here, done: 'Secret removed.' })
 
-const setPaused = (c: PageContext) => {
-  const isPaused = text(c.get('form'), 'pause') === 'yes'
-  return actAndReturn(c, here(c), isPaused ? 'Integration paused.' : 'Integration resumed.', () =>
-    sessionOf(c).call(isPaused ? pauseIntegration : resumeIntegration, { integration_id: idOf(c) }),
-  )
-}
+const pause = act(pauseIntegration, { back: here, done: 'Integration paused.' })
+const resume = act(resumeIntegration, { back: here, done: 'Integration resumed.' })
+const setPaused = (c: PageContext) => (text(c.get('form'), 'pause') === 'yes' ? pause(c) : resume(c))
 
-const setEnabled = (c: PageContext) => {
-  const enabled = text(c.get('form'), 'on') === 'yes'
-  return change(c, { enabled }, enabled ? 'Integration turned on.' : 'Integration turned off.')
-}
+const setEnabled = act(updateIntegration, {
+  input: (sent) => ({ enabled: text(sent, 'on') === 'yes' }),
+  back: here,
+  done: (_, { enabled }) => (enabled ? 'Integration turned on.' : 'Integration turned off.'),
+})
 
 async function setCategory(c: PageContext) {
   const config = FORUM.read(c.get('form'))
@@ -385,7 +368,7 @@ async function recover(c: PageContext) {
 }
 
 async function remove(c: PageContext) {
-  const result = await attempt(() => sessionOf(c).call(removeIntegration, { integration_id: idOf(c) }))
+  const result = await attempt(() => sessionOf(c).call(removeIntegration, routeInput(c, removeIntegration)))
   if ('problem' in result) setFlash(c, 'problem', result.problem.message)
   else setFlash(c, 'done', 'Integration removed.')
   return c.redirect(INTEGRATIONS_PATH, 303)

@@ -5,7 +5,7 @@ import { INTEGRATION_KINDS, type IntegrationKind } from '../../../contracts/chan
 import { listIntegrations } from '../../../contracts/integrations.ts'
 import { card, inputField } from '../../../pages/parts.ts'
 import { page } from '../../layout.ts'
-import { badge, emptyState, filterSelect, labelOptions, time, listCard } from '../../components.ts'
+import { badge, filterSelect, labelOptions, time, listCard } from '../../components.ts'
 import { createRoutes, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { notificationsCard } from '../subscriptions/notifications-card.ts'
 import {
@@ -43,17 +43,12 @@ function integrationsCard(c: PageContext, all: readonly Integration[]) {
       (kind === undefined || one.kind === kind) && one.name.toLowerCase().includes(search.toLowerCase()),
   )
   return listCard(c, {
-    label: 'Filter integrations',
+    noun: 'integrations',
     filters: html`${inputField({ name: 'search', label: 'Name', type: 'search', value: search, maxlength: 120 })}
       ${filterSelect({ name: 'kind', label: 'Kind', value: kind, all: 'All kinds', options: labelOptions(INTEGRATION_KINDS, KIND_LABELS) })}`,
     caption: 'Integrations',
     columns: ['Integration', 'Status', 'Subscriptions', 'Last delivery'],
     rows: shown.map(integrationCells),
-    empty: emptyState(
-      'No matching integrations',
-      'Try a different search.',
-      html`<a href="${INTEGRATIONS_PATH}">Show all integrations</a>`,
-    ),
   })
 }
 

@@ -14,7 +14,8 @@ import { button, notice, type Content } from '../../../pages/parts.ts'
 import { badge, emptyState, exactTime, listCard, stats, tabBar, time } from '../../components.ts'
 import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
 import { listOf } from '../../list-of.ts'
-import { actAndReturn, redirectWithMessage, setFlash } from '../../flash.ts'
+import { act } from '../../act.ts'
+import { redirectWithMessage, setFlash } from '../../flash.ts'
 import { attempt, confirmDialog, form, text } from '../../forms.ts'
 import { remotePath } from '../apps/app-remote.ts'
 import { aliasOf, appPage, readApp, type App } from '../apps/app-tabs.ts'
@@ -162,7 +163,7 @@ async function runList(c: PageContext) {
   const alias = aliasOf(c)
   const listed = await RUNS.call(c, { alias })
   return listCard(c, {
-    label: 'Filter runs',
+    noun: 'runs',
     ...RUNS.parts(c, listed),
     caption: 'Maintenance runs, newest first',
     columns: ['Run', 'Outcome', 'Requested by', 'Tokens', 'Started'],
@@ -173,12 +174,10 @@ async function runList(c: PageContext) {
       html`${run.tokens.toLocaleString('en')}`,
       time(run.created_at),
     ]),
-    empty: !RUNS.isFiltered(c)
-      ? emptyState(
-          'No runs yet',
-          'The first one begins at the next scheduled time, or when somebody starts it.',
-        )
-      : emptyState('No runs with this outcome', 'Try a different one.'),
+    empty: emptyState(
+      'No runs yet',
+      'The first one begins at the next scheduled time, or when somebody starts it.',
+    ),
   })
 }
 
@@ -186,7 +185,7 @@ async function findingList(c: PageContext) {
   const alias = aliasOf(c)
   const listed = await FINDINGS.call(c, { alias })
   return listCard(c, {
-    label: 'Filter findings',
+    noun: 'findings',
     ...FINDINGS.parts(c, listed),
     caption: 'Findings, newest first',
     columns: ['Finding', 'State', 'Where', 'Found', 'Last'],
@@ -199,9 +198,7 @@ async function findingList(c: PageContext) {
       html`${one.times_found === 1 ? 'Once' : `${one.times_found} times`}`,
       time(one.last_found_at),
     ]),
-    empty: !FINDINGS.isFiltered(c)
-      ? emptyState('No findings', 'What a run finds wrong is listed here, with the lines that show it.')
-      : emptyState('No findings in this state', 'Try a different one.'),
+    empty: emptyState('No findings', 'What a run finds wrong is listed here, with the lines that show it.'),
   })
 }
 
@@ -209,26 +206,23 @@ async function proposalList(c: PageContext) {
   const alias = aliasOf(c)
   const listed = await PROPOSALS.call(c, { alias })
   return listCard(c, {
-    label: 'Filter proposals',
+    noun: 'proposals',
     ...PROPOSALS.parts(c, listed),
     caption: 'Proposals, newest first',
     columns: proposalColumns(false),
     rows: listed.proposals.map((one) => proposalRow(one, false)),
-    empty: !PROPOSALS.isFiltered(c)
-      ? emptyState(
-          'No proposals',
-          'At most one a day is made, and nothing is deployed before a person approves it.',
-        )
-      : emptyState('No proposals in this state', 'Try a different one.'),
+    empty: emptyState(
+      'No proposals',
+      'At most one a day is made, and nothing is deployed before a person approves it.',
+    ),
   })
 }
 
-function turn(c: PageContext) {
-  const enabled = text(c.get('form'), 'turn') === 'on'
-  return actAndReturn(c, tabPathOf(aliasOf(c)), enabled ? 'Turned on.' : 'Turned off.', () =>
-    sessionOf(c).call(updateAppMaintenance, { alias: aliasOf(c), enabled }),
-  )
-}
+const turn = act(updateAppMaintenance, {
+  input: (sent) => ({ enabled: text(sent, 'turn') === 'on' }),
+  back: (c) => tabPathOf(aliasOf(c)),
+  done: (_, { enabled }) => (enabled ? 'Turned on.' : 'Turned off.'),
+})
 
 /** To the new run, or back with the reason. */
 async function start(c: PageContext) {

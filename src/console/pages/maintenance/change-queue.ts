@@ -22,7 +22,7 @@ async function showQueue(c: PageContext) {
     lead: 'What the maintenance agent proposes, over all apps. It never decides itself.',
     body: listCard(c, {
       changes: ['proposals', 'deployments'],
-      label: 'Filter proposals',
+      noun: 'proposals',
       ...QUEUE.parts(c, listed ?? {}),
       caption: 'Proposals of all apps, newest first',
       columns: proposalColumns(true),
@@ -34,10 +34,7 @@ async function showQueue(c: PageContext) {
               'Once it is on, its proposals are listed here.',
               html`<a href="${MAINTENANCE_PATH}">Maintenance agent</a>`,
             )
-          : emptyState(
-              QUEUE.isFiltered(c) ? 'No proposals in this state' : 'Nothing to review',
-              QUEUE.isFiltered(c) ? 'Try a different one.' : 'New proposals are listed here.',
-            ),
+          : emptyState('Nothing to review', 'New proposals are listed here.'),
     }),
   })
 }

@@ -1,13 +1,12 @@
 /** One finding: what is wrong, where, and the lines that show it. */
 import { html } from 'hono/html'
-import { notFound } from '../../../contracts/errors.ts'
-import { idPattern } from '../../../contracts/ids.ts'
 import { showFinding, showRunEvidence } from '../../../contracts/maintenance.ts'
 import { card, linkButton } from '../../../pages/parts.ts'
 import { exactTime, pair } from '../../components.ts'
-import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.ts'
+import { routeInput } from '../../act.ts'
+import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
 import { page } from '../../layout.ts'
-import { aliasOf, readApp, tabParents } from '../apps/app-tabs.ts'
+import { readApp, tabParents } from '../apps/app-tabs.ts'
 import { shortId } from '../apps/deployment-labels.ts'
 import { sourcePath } from '../apps/source-paths.ts'
 import { visibleText } from '../apps/source-text.ts'
@@ -25,17 +24,16 @@ import {
   type Finding,
 } from './maintenance-labels.ts'
 
-export const findingRoutes = () => createRoutes().get('/apps/:alias/maintenance/findings/:id', showOne)
+export const findingRoutes = () =>
+  createRoutes().get('/apps/:alias/maintenance/findings/:finding_id', showOne)
 
 /** Calls per page: a finding cites few. */
 const EVIDENCE_SHOWN = 12
 
 async function showOne(c: PageContext) {
-  const finding_id = idOf(c)
-  if (!idPattern('fnd').test(finding_id)) throw notFound()
   const [app, one] = await Promise.all([
     readApp(c),
-    sessionOf(c).call(showFinding, { alias: aliasOf(c), finding_id }),
+    sessionOf(c).call(showFinding, routeInput(c, showFinding)),
   ])
   return page(c, {
     title: findingTitle(one),

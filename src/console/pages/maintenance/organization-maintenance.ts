@@ -12,8 +12,8 @@ import { PROTECTED_CLASS_NAMES, PROTECTED_CLASSES } from '../../../contracts/pro
 import { button, card, notice } from '../../../pages/parts.ts'
 import { badge, emptyState, exactTime, listCard, pair, time } from '../../components.ts'
 import { createRoutes, hasRole, organizationOf, sessionOf, type PageContext } from '../../context.ts'
-import { formOf, submit, type Refused } from '../../fields.ts'
-import { actAndReturn } from '../../flash.ts'
+import { act, submit } from '../../act.ts'
+import { formOf, type Refused } from '../../fields.ts'
 import { confirmDialog, form, formCard, statusOf, text } from '../../forms.ts'
 import { listOf } from '../../list-of.ts'
 import { page } from '../../layout.ts'
@@ -180,31 +180,29 @@ const chosen = (value: Settings['mcp_decisions']) =>
 
 const letAgentsDecide = (c: PageContext) =>
   html`<div class="actions">${confirmDialog(c, {
-    id: 'direct',
     label: 'Let agents decide',
     title: 'Let agents decide?',
     action: `${MAINTENANCE_PATH}/decisions`,
     text: 'An agent with the scope to decide may then deploy changes to your apps without anybody looking at them.',
     fields: chosen('direct'),
-    submit: 'Let agents decide',
   })}</div>`
 
-const save = (c: PageContext) =>
-  submit(c, SETTINGS, {
-    also: { org_id: organizationOf(c).id, enabled: true },
-    again: showSettings,
-    done: () => [MAINTENANCE_PATH, 'Saved. The maintenance agent is on.'],
-  })
+const save = submit(SETTINGS, {
+  input: () => ({ enabled: true }),
+  again: showSettings,
+  done: () => [MAINTENANCE_PATH, 'Saved. The maintenance agent is on.'],
+})
 
-const turn = (c: PageContext) =>
-  actAndReturn(c, MAINTENANCE_PATH, 'Turned off for every app.', () =>
-    sessionOf(c).call(updateMaintenanceSettings, { org_id: organizationOf(c).id, enabled: false }),
-  )
+const turn = act(updateMaintenanceSettings, {
+  input: () => ({ enabled: false }),
+  back: MAINTENANCE_PATH,
+  done: 'Turned off for every app.',
+})
 
-const setMcpDecisions = (c: PageContext) =>
-  actAndReturn(c, MAINTENANCE_PATH, 'Saved.', () =>
-    sessionOf(c).call(updateMaintenanceSettings, {
-      org_id: organizationOf(c).id,
-      mcp_decisions: text(c.get('form'), 'mcp_decisions') === 'direct' ? 'direct' : 'link',
-    }),
-  )
+const setMcpDecisions = act(updateMaintenanceSettings, {
+  input: (sent) => ({
+    mcp_decisions: text(sent, 'mcp_decisions') === 'direct' ? ('direct' as const) : ('link' as const),
+  }),
+  back: MAINTENANCE_PATH,
+  done: 'Saved.',
+})

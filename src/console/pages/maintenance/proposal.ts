@@ -4,7 +4,6 @@ import type * as z from 'zod'
 import { cancelDeployment, listDeployments, showDeployment } from '../../../contracts/deployments.ts'
 import { notFound } from '../../../contracts/errors.ts'
 import { PULL_REQUEST_CODES } from '../../../contracts/git-hosts.ts'
-import { idPattern } from '../../../contracts/ids.ts'
 import { showRunEvidence } from '../../../contracts/maintenance.ts'
 import {
   DIFF_FLAGS,
@@ -24,7 +23,8 @@ import { barChart } from '../../../pages/bar-chart.ts'
 import { inkDefinitions } from '../../../pages/chart-inks.ts'
 import { button, card, linkButton, notice, type Content } from '../../../pages/parts.ts'
 import { badge, copyable, exactTime, pair, time } from '../../components.ts'
-import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.ts'
+import { act, routeInput } from '../../act.ts'
+import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
 import { formOf } from '../../fields.ts'
 import { actAndReturn } from '../../flash.ts'
 import { plural } from '../../format.ts'
@@ -52,23 +52,20 @@ import {
 
 export const proposalRoutes = () =>
   createRoutes()
-    .get('/apps/:alias/proposals/:id', showOne)
-    .get('/apps/:alias/proposals/:id/patch', downloadPatch)
-    .post('/apps/:alias/proposals/:id/approve', approve)
-    .post('/apps/:alias/proposals/:id/deny', deny)
-    .post('/apps/:alias/proposals/:id/retry', retry)
-    .post('/apps/:alias/proposals/:id/cancel-deployment', cancel)
+    .get('/apps/:alias/proposals/:proposal_id', showOne)
+    .get('/apps/:alias/proposals/:proposal_id/patch', downloadPatch)
+    .post('/apps/:alias/proposals/:proposal_id/approve', approve)
+    .post('/apps/:alias/proposals/:proposal_id/deny', deny)
+    .post('/apps/:alias/proposals/:proposal_id/retry', retry)
+    .post('/apps/:alias/proposals/:proposal_id/cancel-deployment', cancel)
 
-/** An id of the wrong shape is not found, like an unknown one. */
-function keyOf(c: PageContext) {
-  const proposal_id = idOf(c)
-  if (!idPattern('pr').test(proposal_id)) throw notFound()
-  return { alias: aliasOf(c), proposal_id }
-}
-const pathOf = (c: PageContext): string => proposalPath(aliasOf(c), keyOf(c).proposal_id)
+const pathOf = (c: PageContext): string => proposalPath(aliasOf(c), routeInput(c, showProposal).proposal_id)
 
 async function showOne(c: PageContext) {
-  const [app, one] = await Promise.all([readApp(c), sessionOf(c).call(showProposal, keyOf(c))])
+  const [app, one] = await Promise.all([
+    readApp(c),
+    sessionOf(c).call(showProposal, routeInput(c, showProposal)),
+  ])
   const [evidence, target, waiting] = await Promise.all([
     readEvidence(c, app, one),
     one.decision.can.approve ? readTarget(c, app) : undefined,
@@ -415,7 +412,7 @@ function detailsCard(c: PageContext, app: App, one: ProposalDetails) {
 }
 
 async function downloadPatch(c: PageContext) {
-  const { alias, proposal_id } = keyOf(c)
+  const { alias, proposal_id } = routeInput(c, showProposal)
   const { body } = await sessionOf(c).call(downloadProposalPatch, { alias, proposal_id })
   return c.body(new Uint8Array(body), 200, {
     'content-type': `${PATCH_TYPE}; charset=utf-8`,
@@ -423,40 +420,35 @@ async function downloadPatch(c: PageContext) {
   })
 }
 
-const lookedAt = (c: PageContext) => ({ ...keyOf(c), diff_sha256: text(c.get('form'), 'diff_sha256') })
-const withNote = (c: PageContext) => ({ ...lookedAt(c), ...NOTE.read(c.get('form')) })
+/** Of what was looked at. */
+const withNote = (sent: FormData) => ({ diff_sha256: text(sent, 'diff_sha256'), ...NOTE.read(sent) })
 
-const approve = (c: PageContext) =>
-  actAndReturn(
-    c,
-    pathOf(c),
-    ({ pull_request }) =>
-      pull_request === null
-        ? 'Approved. It is deployed by the next runner.'
-        : 'Approved. A pull request is being opened.',
-    () => sessionOf(c).call(approveProposal, withNote(c)),
-  )
+const approve = act(approveProposal, {
+  input: withNote,
+  back: pathOf,
+  done: ({ pull_request }) =>
+    pull_request === null
+      ? 'Approved. It is deployed by the next runner.'
+      : 'Approved. A pull request is being opened.',
+})
 
 /** Not what a runner has taken meanwhile: its command may be half done. */
 const cancel = (c: PageContext) =>
   actAndReturn(c, pathOf(c), 'Canceled. The approval stands.', async () => {
     const { call } = sessionOf(c)
-    const key = keyOf(c)
+    const key = routeInput(c, showProposal)
     const { deployment_id } = await call(showProposal, key)
     if (deployment_id === null) throw notFound()
     return call(cancelDeployment, { alias: key.alias, deployment_id, only_queued: true })
   })
 
-const deny = (c: PageContext) =>
-  actAndReturn(c, pathOf(c), 'Denied.', () => sessionOf(c).call(denyProposal, withNote(c)))
+const deny = act(denyProposal, { input: withNote, back: pathOf, done: 'Denied.' })
 
-const retry = (c: PageContext) =>
-  actAndReturn(
-    c,
-    pathOf(c),
-    ({ state }) => RETRIED[state] ?? 'Retried.',
-    () => sessionOf(c).call(retryProposal, lookedAt(c)),
-  )
+const retry = act(retryProposal, {
+  input: ['diff_sha256'],
+  back: pathOf,
+  done: ({ state }) => RETRIED[state] ?? 'Retried.',
+})
 
 const RETRIED: Partial<Record<ProposalDetails['state'], string>> = {
   ready: 'Applied to the new source: review it again.',

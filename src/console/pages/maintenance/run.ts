@@ -1,13 +1,13 @@
 /** One maintenance run: how it ended, what it did step by step, what it read and what it spent. */
 import { html } from 'hono/html'
 import { notFound } from '../../../contracts/errors.ts'
-import { idPattern } from '../../../contracts/ids.ts'
 import { MAINTENANCE_TRANSCRIPT_DAYS } from '../../../contracts/limits.ts'
 import { showMaintenanceRun, showRunEvidence, showRunStep } from '../../../contracts/maintenance.ts'
 import { RULES_MODEL, RUN_REASONS, RUN_STATUSES } from '../../../contracts/outcomes.ts'
 import { card, linkButton, type Content } from '../../../pages/parts.ts'
 import { badge, emptyState, exactTime, pair, table } from '../../components.ts'
-import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.ts'
+import { routeInput } from '../../act.ts'
+import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
 import { formatDuration, plural } from '../../format.ts'
 import { page } from '../../layout.ts'
 import { aliasOf, mayOpen, readApp, tabParents, type App } from '../apps/app-tabs.ts'
@@ -30,21 +30,18 @@ import { nameOf, runTimeline } from './run-timeline.ts'
 
 export const runRoutes = () =>
   createRoutes()
-    .get('/apps/:alias/maintenance/runs/:id', showOne)
-    .get('/apps/:alias/maintenance/runs/:id/progress', readProgress)
-    .get('/apps/:alias/maintenance/runs/:id/evidence', showEvidence)
-    .get('/apps/:alias/maintenance/runs/:id/steps/:number', showStep)
+    .get('/apps/:alias/maintenance/runs/:execution_id', showOne)
+    .get('/apps/:alias/maintenance/runs/:execution_id/progress', readProgress)
+    .get('/apps/:alias/maintenance/runs/:execution_id/evidence', showEvidence)
+    .get('/apps/:alias/maintenance/runs/:execution_id/steps/:number', showStep)
 
-/** An id of the wrong shape is not found, like an unknown one. */
-function keyOf(c: PageContext) {
-  const execution_id = idOf(c)
-  if (!idPattern('exec').test(execution_id)) throw notFound()
-  return { alias: aliasOf(c), execution_id }
-}
-const pathOf = (c: PageContext): string => runPath(aliasOf(c), keyOf(c).execution_id)
+const pathOf = (c: PageContext): string => runPath(aliasOf(c), routeInput(c, showMaintenanceRun).execution_id)
 
 async function showOne(c: PageContext) {
-  const [app, run] = await Promise.all([readApp(c), sessionOf(c).call(showMaintenanceRun, keyOf(c))])
+  const [app, run] = await Promise.all([
+    readApp(c),
+    sessionOf(c).call(showMaintenanceRun, routeInput(c, showMaintenanceRun)),
+  ])
   const readsSource = mayOpen(sessionOf(c), app, 'source')
   return page(c, {
     title: runTitle(run),
@@ -73,7 +70,7 @@ async function readProgress(c: PageContext) {
   const status = RUN_STATUSES.find((one) => one === asked)
   const { signal } = c.req.raw
   const waiting = sessionOf(c).callWhile(signal)(showMaintenanceRun, {
-    ...keyOf(c),
+    ...routeInput(c, showMaintenanceRun),
     wait: WAIT_SECONDS,
     status,
   })
@@ -177,7 +174,7 @@ const parentsOf = (app: App, id: string) => [
 ]
 
 async function showEvidence(c: PageContext) {
-  const key = keyOf(c)
+  const key = routeInput(c, showMaintenanceRun)
   const ref = c.req.query('ref') ?? ''
   if (ref === '' || ref.length > 1_200) throw notFound()
   const [app, found] = await Promise.all([readApp(c), sessionOf(c).call(showRunEvidence, { ...key, ref })])
@@ -199,7 +196,7 @@ async function showEvidence(c: PageContext) {
 }
 
 async function showStep(c: PageContext) {
-  const key = keyOf(c)
+  const key = routeInput(c, showMaintenanceRun)
   const number = c.req.param('number') ?? ''
   if (!/^[1-9]\d{0,4}$/.test(number)) throw notFound()
   const [app, step] = await Promise.all([

@@ -8,14 +8,13 @@ import {
   renameGroup,
   showGroup,
 } from '../../../contracts/groups.ts'
-import { notFound } from '../../../contracts/errors.ts'
 import { PAGE_MAX } from '../../../contracts/limits.ts'
 import { listMembers } from '../../../contracts/members.ts'
 import { button, card } from '../../../pages/parts.ts'
 import { day, emptyState, listCard, person } from '../../components.ts'
 import { createRoutes, organizationOf, requireRole, sessionOf, type PageContext } from '../../context.ts'
-import { formOf, submit, type Refused } from '../../fields.ts'
-import { actAndReturn } from '../../flash.ts'
+import { act, routeInput, submit } from '../../act.ts'
+import { formOf, type Refused } from '../../fields.ts'
 import { confirmDialog, form, formCard, statusOf } from '../../forms.ts'
 import { page } from '../../layout.ts'
 
@@ -29,23 +28,18 @@ const RENAME = formOf(renameGroup, ['name'])
 
 export const groupRoutes = () =>
   createRoutes()
-    .get('/members/groups/:id', (c) => showOne(c))
-    .post('/members/groups/:id', rename)
-    .post('/members/groups/:id/members', add)
-    .post('/members/groups/:id/members/:member/remove', takeOut)
-    .post('/members/groups/:id/remove', remove)
+    .get('/members/groups/:group_id', (c) => showOne(c))
+    .post('/members/groups/:group_id', rename)
+    .post('/members/groups/:group_id/members', add)
+    .post('/members/groups/:group_id/members/:member_id/remove', takeOut)
+    .post('/members/groups/:group_id/remove', remove)
 
-/** One of the wrong shape is not found, like an unknown one. */
-function idFrom(c: PageContext): string {
-  const read = showGroup.input.safeParse({ group_id: c.req.param('id') })
-  if (!read.success) throw notFound()
-  return read.data.group_id
-}
+const herePath = (c: PageContext): string => groupPath(routeInput(c, showGroup).group_id)
 
 async function showOne(c: PageContext, refused?: Refused) {
   requireRole(c, 'admin', 'Only owners and admins can see groups')
   const session = sessionOf(c)
-  const group = await session.call(showGroup, { group_id: idFrom(c) })
+  const group = await session.call(showGroup, routeInput(c, showGroup))
   const mayChange = session.support === undefined
   return page(c, {
     title: group.name,
@@ -101,35 +95,17 @@ const changes = (c: PageContext, { id, name }: Group, refused: Refused | undefin
   ${card(
     'Remove',
     confirmDialog(c, {
-      id: 'remove-group',
       label: 'Remove group',
       title: `Remove ${name}?`,
       action: `${groupPath(id)}/remove`,
       text: 'Whoever is in it no longer sees the rows that name it, from their next call on.',
-      submit: 'Remove group',
     }),
   )}`
 
-const rename = (c: PageContext) =>
-  submit(c, RENAME, {
-    also: { group_id: idFrom(c) },
-    again: showOne,
-    done: ({ id }) => [groupPath(id), 'Renamed.'],
-  })
+const rename = submit(RENAME, { again: showOne, done: ({ id }) => [groupPath(id), 'Renamed.'] })
 
-const add = (c: PageContext) =>
-  submit(c, ADD, {
-    also: { group_id: idFrom(c) },
-    again: showOne,
-    done: ({ name }) => [groupPath(idFrom(c)), `${name} added.`],
-  })
+const add = submit(ADD, { again: showOne, done: ({ name }, c) => [herePath(c), `${name} added.`] })
 
-const takeOut = (c: PageContext) =>
-  actAndReturn(c, groupPath(idFrom(c)), 'Taken out.', () =>
-    sessionOf(c).call(removeGroupMember, { group_id: idFrom(c), member_id: c.req.param('member') ?? '' }),
-  )
+const takeOut = act(removeGroupMember, { back: herePath, done: 'Taken out.' })
 
-const remove = (c: PageContext) =>
-  actAndReturn(c, GROUPS_PATH, 'Group removed.', () =>
-    sessionOf(c).call(removeGroup, { group_id: idFrom(c) }),
-  )
+const remove = act(removeGroup, { back: GROUPS_PATH, done: 'Group removed.' })

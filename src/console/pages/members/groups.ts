@@ -3,7 +3,8 @@ import { html } from 'hono/html'
 import { createGroup, listGroups } from '../../../contracts/groups.ts'
 import { emptyState, day, listCard } from '../../components.ts'
 import { createRoutes, requireRole, sessionOf, type PageContext } from '../../context.ts'
-import { formOf, submit, type Refused } from '../../fields.ts'
+import { submit } from '../../act.ts'
+import { formOf, type Refused } from '../../fields.ts'
 import { formCard, statusOf } from '../../forms.ts'
 import { listOf } from '../../list-of.ts'
 import { page } from '../../layout.ts'
@@ -25,7 +26,7 @@ async function showGroups(c: PageContext, refused?: Refused) {
     lead: 'Members and machine agents who see the same rows of a data source.',
     status: statusOf(refused?.problem),
     body: html`${listCard(c, {
-      label: 'Filter groups',
+      noun: 'groups',
       ...GROUPS.parts(c, listed),
       caption: 'Groups',
       columns: ['Group', 'Members', 'Created'],
@@ -34,13 +35,7 @@ async function showGroups(c: PageContext, refused?: Refused) {
         String(members),
         day(created_at),
       ]),
-      empty: GROUPS.isFiltered(c)
-        ? emptyState(
-            'No matching groups',
-            'Try part of the name.',
-            html`<a href="${GROUPS_PATH}">Show all groups</a>`,
-          )
-        : emptyState('No groups yet', 'Rows of a data source can be limited to those who are in one.'),
+      empty: emptyState('No groups yet', 'Rows of a data source can be limited to those who are in one.'),
     })}
     ${
       sessionOf(c).support === undefined &&
@@ -55,8 +50,7 @@ async function showGroups(c: PageContext, refused?: Refused) {
   })
 }
 
-const create = (c: PageContext) =>
-  submit(c, CREATE, {
-    again: showGroups,
-    done: ({ id, name }) => [groupPath(id), `${name} created.`],
-  })
+const create = submit(CREATE, {
+  again: showGroups,
+  done: ({ id, name }) => [groupPath(id), `${name} created.`],
+})

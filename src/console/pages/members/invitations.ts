@@ -88,7 +88,6 @@ export const invitationTable = (
           html`<div class="row-actions">${
             (role === 'owner' || !invitation.by_owner) &&
             confirmDialog(c, {
-              id: `revoke-${invitation.id}`,
               label: 'Revoke',
               name: `Revoke the invitation for ${invitation.email}`,
               title: 'Revoke this invitation?',

@@ -14,21 +14,13 @@ import { atLeast } from '../../../contracts/roles.ts'
 import { attempt, backField, form, returnPath, statusOf, dangerForm } from '../../forms.ts'
 import { formOf, refuse } from '../../fields.ts'
 import { listOf } from '../../list-of.ts'
-import { redirectWithMessage, actAndReturn, setFlash } from '../../flash.ts'
+import { redirectWithMessage, setFlash } from '../../flash.ts'
 import { page } from '../../layout.ts'
-import {
-  day,
-  dialog,
-  emptyState,
-  person,
-  ROLE_LABELS,
-  roleBadge,
-  roleOptions,
-  listCard,
-} from '../../components.ts'
+import { day, dialog, person, ROLE_LABELS, roleBadge, roleOptions, listCard } from '../../components.ts'
 import { pager } from '../../pager.ts'
 import { button, card } from '../../../pages/parts.ts'
-import { createRoutes, hasRole, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
+import { act, routeInput } from '../../act.ts'
+import { createRoutes, hasRole, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { ACCESS_PATH } from '../access/access.ts'
 import { endAccessLink } from '../receipts/end-access-link.ts'
 import {
@@ -56,11 +48,11 @@ export const memberRoutes = () =>
   createRoutes()
     .get('/members', (c) => showMembers(c))
     .post('/members/invitations', invite)
-    .post('/members/invitations/:id/revoke', revoke)
+    .post('/members/invitations/:invitation_id/revoke', revoke)
     .post('/members/leave', leave)
-    .post('/members/:id/role', setRole)
-    .post('/members/:id/role/preview', previewRole)
-    .post('/members/:id/remove', remove)
+    .post('/members/:user_id/role', setRole)
+    .post('/members/:user_id/role/preview', previewRole)
+    .post('/members/:user_id/remove', remove)
 
 async function showMembers(c: PageContext, invited?: Invited) {
   const session = sessionOf(c)
@@ -82,16 +74,11 @@ async function showMembers(c: PageContext, invited?: Invited) {
       ${invited && 'url' in invited && invitationLinkNotice(invited.email, invited.url)}
       ${invitations && isInviteOpen(c, refused) && inviteCard(c, organization, refused)}
       ${listCard(c, {
-        label: 'Filter members',
+        noun: 'members',
         ...MEMBERS.parts(c, members),
         caption: 'Members',
         columns: ['Member', 'Role', 'Joined', '(Actions)'],
         rows: members.members.map((member) => memberRow(c, member)),
-        empty: emptyState(
-          'No matching members',
-          'Try a different search or role.',
-          html`<a href="/console/members">Show all members</a>`,
-        ),
       })}
       ${invitations && card('Invitations', html`${invitationTable(c, organization, invitations.invitations)}${pager(c, invitations.invitations.length, invitations, 'invitations')}`)}
     `,
@@ -178,32 +165,24 @@ async function invite(c: PageContext) {
   return redirectWithMessage(c, '/console/members', `Invitation sent to ${email}.`)
 }
 
-const revoke = (c: PageContext) =>
-  actAndReturn(c, returnPath(c, '/console/members'), 'Invitation revoked.', () =>
-    sessionOf(c).call(revokeInvitation, { org_id: organizationOf(c).id, invitation_id: idOf(c) }),
-  )
+const backToMembers = (c: PageContext): string => returnPath(c, '/console/members')
+
+const revoke = act(revokeInvitation, { back: backToMembers, done: 'Invitation revoked.' })
 
 /** To the page that says what they would lose with it. */
 function previewRole(c: PageContext) {
   const { role } = ROLE.read(c.get('form'))
-  const query = new URLSearchParams({ user_id: idOf(c), role })
-  return c.redirect(`${ACCESS_PATH}?${query.toString()}`, 303)
+  const { user_id } = routeInput(c, changeMemberRole)
+  return c.redirect(`${ACCESS_PATH}?${new URLSearchParams({ user_id, role }).toString()}`, 303)
 }
 
-const setRole = (c: PageContext) => {
-  const { role } = ROLE.read(c.get('form'))
-  return actAndReturn(
-    c,
-    returnPath(c, '/console/members'),
-    `Role changed to ${ROLE_LABELS[role]?.label}.`,
-    () => sessionOf(c).call(changeMemberRole, { org_id: organizationOf(c).id, user_id: idOf(c), role }),
-  )
-}
+const setRole = act(changeMemberRole, {
+  input: ROLE.read,
+  back: backToMembers,
+  done: (_, { role }) => `Role changed to ${ROLE_LABELS[role]?.label}.`,
+})
 
-const remove = (c: PageContext) =>
-  actAndReturn(c, returnPath(c, '/console/members'), 'Member removed.', () =>
-    sessionOf(c).call(removeMember, { org_id: organizationOf(c).id, user_id: idOf(c) }),
-  )
+const remove = act(removeMember, { back: backToMembers, done: 'Member removed.' })
 
 async function leave(c: PageContext) {
   const { id, name } = organizationOf(c)

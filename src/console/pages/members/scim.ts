@@ -12,8 +12,8 @@ import {
 import { button, card, linkButton, notice } from '../../../pages/parts.ts'
 import { copyable, day, emptyState, listCard } from '../../components.ts'
 import { createRoutes, requireRole, sessionOf, type PageContext } from '../../context.ts'
+import { act } from '../../act.ts'
 import { formOf, partOf, refuse, type Refused } from '../../fields.ts'
-import { actAndReturn } from '../../flash.ts'
 import { attempt, confirmDialog, form, formCard, statusOf } from '../../forms.ts'
 import { listOf } from '../../list-of.ts'
 import { page } from '../../layout.ts'
@@ -44,7 +44,7 @@ export const scimRoutes = () =>
     .post('/members/scim', create)
     .post('/members/scim/rotate', rotateBearer)
     .post('/members/scim/remove', remove)
-    .post('/members/scim/groups/:id/role', setRole)
+    .post('/members/scim/groups/:group_id/role', setRole)
 
 async function show(c: PageContext, refused?: Refused) {
   requireRole(c, 'owner', 'Only owners can see SCIM')
@@ -111,13 +111,11 @@ const bearerCard = (
         mayChange &&
         html`<div class="actions">${rotateDialog(c, { id: bearer.id, name: 'the SCIM bearer', action: `${SCIM_PAGE}/rotate` })}
         ${confirmDialog(c, {
-          id: 'remove-scim',
           label: 'Remove SCIM',
           name: 'Remove SCIM',
           title: 'Remove SCIM?',
           action: `${SCIM_PAGE}/remove`,
           text: 'Its bearer ends at once. People, roles and groups stay as they are: from then on you change them yourself. Whoever has not signed in yet comes in no more.',
-          submit: 'Remove SCIM',
         })}</div>`
       }`,
   )
@@ -176,15 +174,9 @@ const rotateBearer = (c: PageContext) =>
     (done) => tokenRotated(c, { ...done, name: 'the SCIM bearer' }, SCIM_PAGE),
   )
 
-const remove = (c: PageContext) =>
-  actAndReturn(c, SCIM_PAGE, 'SCIM removed. People, roles and groups stay as they are.', () =>
-    sessionOf(c).call(revokeScimBearer, {}),
-  )
+const remove = act(revokeScimBearer, {
+  back: SCIM_PAGE,
+  done: 'SCIM removed. People, roles and groups stay as they are.',
+})
 
-const setRole = (c: PageContext) =>
-  actAndReturn(c, SCIM_PAGE, 'Role saved.', () =>
-    sessionOf(c).call(setGroupRole, {
-      group_id: c.req.param('id') ?? '',
-      role: ROLE.read(c.get('form')).role,
-    }),
-  )
+const setRole = act(setGroupRole, { input: ROLE.read, back: SCIM_PAGE, done: 'Role saved.' })

@@ -9,7 +9,8 @@ import {
 } from '../../../contracts/integrations.ts'
 import { button, card, type Content } from '../../../pages/parts.ts'
 import { attempt, form, confirmDialog } from '../../forms.ts'
-import { actAndReturn, setFlash } from '../../flash.ts'
+import { act } from '../../act.ts'
+import { setFlash } from '../../flash.ts'
 import { badge, day } from '../../components.ts'
 import { createRoutes, hasRole, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { externalPage, handleChatCallback } from '../integrations/chat-callback.ts'
@@ -50,12 +51,10 @@ const linkForm = (c: PageContext, label: string) =>
 
 const unlinkDialog = (c: PageContext) =>
   confirmDialog(c, {
-    id: 'unlink',
     label: 'Unlink',
     title: 'Unlink your chat account?',
     action: `${NOTIFICATIONS_PATH}/chat/unlink`,
     text: 'Nothing more is sent to it. Your notification settings are kept.',
-    submit: 'Unlink',
   })
 
 async function begin(c: PageContext) {
@@ -83,7 +82,7 @@ const complete = (c: PageContext) =>
     },
   })
 
-const unlink = (c: PageContext) =>
-  actAndReturn(c, NOTIFICATIONS_PATH, 'Chat account unlinked. Your notification settings are kept.', () =>
-    sessionOf(c).call(removeChatLink, {}),
-  )
+const unlink = act(removeChatLink, {
+  back: NOTIFICATIONS_PATH,
+  done: 'Chat account unlinked. Your notification settings are kept.',
+})

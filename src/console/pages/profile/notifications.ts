@@ -14,7 +14,8 @@ import {
 import { button, card, selectField } from '../../../pages/parts.ts'
 import { icon } from '../../../pages/icons.ts'
 import { attempt, backField, form, returnPath, text, texts } from '../../forms.ts'
-import { actAndReturn, setFlash } from '../../flash.ts'
+import { act } from '../../act.ts'
+import { setFlash } from '../../flash.ts'
 import { page } from '../../layout.ts'
 import {
   breakable,
@@ -27,7 +28,7 @@ import {
   timeToCome,
 } from '../../components.ts'
 import { pager } from '../../pager.ts'
-import { createRoutes, hasRole, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
+import { createRoutes, hasRole, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { chatAccountCard, NOTIFICATIONS_PATH } from './chat-account.ts'
 import { TIMING_LABELS } from '../deliveries/delivery-labels.ts'
 
@@ -38,7 +39,7 @@ export const profileNotificationRoutes = () =>
   createRoutes()
     .get('/profile/notifications', showNotificationSettings)
     .post('/profile/notifications/follows', save)
-    .post('/profile/notifications/mails/:id', switchEmail)
+    .post('/profile/notifications/mails/:subscription_id', switchEmail)
 
 async function showNotificationSettings(c: PageContext) {
   const organization = organizationOf(c)
@@ -215,12 +216,8 @@ function aboutOf(pattern: string): string {
   return others.length === 0 ? EVENTS[first].when : `${EVENTS[first].when}, and ${others.length} more`
 }
 
-const switchEmail = (c: PageContext) => {
-  const enabled = text(c.get('form'), 'on') === 'yes'
-  return actAndReturn(
-    c,
-    returnPath(c, NOTIFICATIONS_PATH),
-    enabled ? 'Emails turned on.' : 'Emails turned off.',
-    () => sessionOf(c).call(updateMySubscription, { subscription_id: idOf(c), enabled }),
-  )
-}
+const switchEmail = act(updateMySubscription, {
+  input: (sent) => ({ enabled: text(sent, 'on') === 'yes' }),
+  back: (c) => returnPath(c, NOTIFICATIONS_PATH),
+  done: (_, { enabled }) => (enabled ? 'Emails turned on.' : 'Emails turned off.'),
+})

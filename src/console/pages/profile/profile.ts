@@ -9,14 +9,14 @@ import {
 } from '../../../contracts/people.ts'
 import { listSessions, signOut, signOutEverywhere } from '../../../contracts/sessions.ts'
 import { clearSessionToken } from '../../cookies.ts'
-import { formOf, submit, type Refused } from '../../fields.ts'
+import { act, submit } from '../../act.ts'
+import { formOf, type Refused } from '../../fields.ts'
 import { personalForm, statusOf, text, formCard } from '../../forms.ts'
-import { actAndReturn } from '../../flash.ts'
 import { page } from '../../layout.ts'
 import { badge, day, dialog, table, time } from '../../components.ts'
 import { pager } from '../../pager.ts'
 import { button, card, problemNotice } from '../../../pages/parts.ts'
-import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.ts'
+import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
 import { deviceName } from './device-name.ts'
 
 type Profile = z.output<typeof showProfile.output>
@@ -38,7 +38,7 @@ export const profileRoutes = () =>
     .post('/profile/verify', verify)
     .post('/profile/password', setPassword)
     .post('/profile/sessions/end-all', endAll)
-    .post('/profile/sessions/:id/end', endOne)
+    .post('/profile/sessions/:session_id/end', endOne)
 
 async function showMine(c: PageContext, refused?: Refused) {
   const { call } = sessionOf(c)
@@ -143,25 +143,25 @@ const sessionTable = (c: PageContext, sessions: readonly Session[]) =>
     ]),
   )
 
-const rename = (c: PageContext) =>
-  submit(c, RENAME, { again: showMine, done: ({ name }) => [PATH, `Name changed to ${name}.`] })
+const rename = submit(RENAME, { again: showMine, done: ({ name }) => [PATH, `Name changed to ${name}.`] })
 
-const verify = (c: PageContext) =>
-  submit(c, VERIFY, {
-    again: showMine,
-    done: () => [PATH, `Verification link sent to ${text(c.get('form'), 'email')}. It expires in one hour.`],
-  })
+const verify = submit(VERIFY, {
+  again: showMine,
+  done: (_, c) => [
+    PATH,
+    `Verification link sent to ${text(c.get('form'), 'email')}. It expires in one hour.`,
+  ],
+})
 
-function setPassword(c: PageContext) {
-  const revoked = CHANGE_PASSWORD.read(c.get('form')).end_api_tokens ? ' Your API tokens were revoked.' : ''
-  return submit(c, CHANGE_PASSWORD, {
-    again: showMine,
-    done: () => [PATH, `Password changed. All other sessions were signed out.${revoked}`],
-  })
-}
+const setPassword = submit(CHANGE_PASSWORD, {
+  again: showMine,
+  done: (_, c) => {
+    const revoked = CHANGE_PASSWORD.read(c.get('form')).end_api_tokens ? ' Your API tokens were revoked.' : ''
+    return [PATH, `Password changed. All other sessions were signed out.${revoked}`]
+  },
+})
 
-const endOne = (c: PageContext) =>
-  actAndReturn(c, PATH, 'Session signed out.', () => sessionOf(c).call(signOut, { session_id: idOf(c) }))
+const endOne = act(signOut, { back: PATH, done: 'Session signed out.' })
 
 async function endAll(c: PageContext) {
   await sessionOf(c).call(signOutEverywhere, {})

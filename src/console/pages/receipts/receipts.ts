@@ -16,7 +16,7 @@ import {
   sessionOf,
   type PageContext,
 } from '../../context.ts'
-import { actAndReturn } from '../../flash.ts'
+import { act, routeInput } from '../../act.ts'
 import { attempt, confirmDialog, form, statusOf, text } from '../../forms.ts'
 import { refuse, type Refused } from '../../fields.ts'
 import { listOf } from '../../list-of.ts'
@@ -33,10 +33,10 @@ export const receiptRoutes = () =>
     .get('/receipts', showReceipts)
     .get('/receipts/end', (c) => showEnd(c))
     .post('/receipts/end', end)
-    .get('/receipts/:id', showOne)
-    .get('/receipts/:id/part', showPart)
-    .get('/receipts/:id/receipt.json', download)
-    .post('/receipts/:id/rotate', rotate)
+    .get('/receipts/:receipt_id', showOne)
+    .get('/receipts/:receipt_id/part', showPart)
+    .get('/receipts/:receipt_id/receipt.json', download)
+    .post('/receipts/:receipt_id/rotate', rotate)
 
 const OF_LABELS: Record<ReceiptOf, string> = {
   agent: 'Agent',
@@ -62,7 +62,6 @@ async function showReceipts(c: PageContext) {
     title: 'Receipts',
     lead: 'Signed proof that access has ended: of an agent, a member, a client, or everything of the organization.',
     body: listCard(c, {
-      label: 'Receipts',
       ...RECEIPTS.parts(c, listed),
       caption: 'Receipts',
       columns: ['Access of', 'Ended by', 'Ended', 'Status'],
@@ -129,12 +128,8 @@ async function end(c: PageContext) {
   return c.redirect(`${RECEIPTS_PATH}/${result.done.id}`, 303)
 }
 
-/** One of the wrong shape is not found, like an unknown one. */
-function receiptOf(c: PageContext): Promise<Shown> {
-  const read = showReceipt.input.safeParse({ receipt_id: c.req.param('id') })
-  if (!read.success) throw notFound()
-  return sessionOf(c).call(showReceipt, { receipt_id: read.data.receipt_id })
-}
+const receiptOf = (c: PageContext): Promise<Shown> =>
+  sessionOf(c).call(showReceipt, routeInput(c, showReceipt))
 
 async function showOne(c: PageContext) {
   const receipt = await receiptOf(c)
@@ -211,10 +206,11 @@ const remainsCard = (c: PageContext, { id, remains }: Shown) =>
       </ul>`,
   )
 
-const rotate = (c: PageContext) =>
-  actAndReturn(c, `${RECEIPTS_PATH}/${c.req.param('id') ?? ''}`, 'Connection string rotated.', () =>
-    sessionOf(c).call(rotateConnectionString, { name: text(c.get('form'), 'name') }),
-  )
+const rotate = act(rotateConnectionString, {
+  input: ['name'],
+  back: (c) => `${RECEIPTS_PATH}/${routeInput(c, showReceipt).receipt_id}`,
+  done: 'Connection string rotated.',
+})
 
 /** Of an organization that is removed: nothing of it can be opened any more, so the page has the file, too. */
 export const showRemoved = (c: PageContext, receipt: Shown) =>

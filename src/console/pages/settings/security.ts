@@ -1,9 +1,9 @@
 /** Organization settings > Security: turning all agents off and on, refusing clients that register themselves, and what is not used. */
 import { html } from 'hono/html'
 import { updateOrganization } from '../../../contracts/organizations.ts'
-import { formOf, submit, type Refused } from '../../fields.ts'
+import { act, submit } from '../../act.ts'
+import { formOf, type Refused } from '../../fields.ts'
 import { form, formCard, statusOf, text, confirmDialog } from '../../forms.ts'
-import { actAndReturn } from '../../flash.ts'
 import { page } from '../../layout.ts'
 import { badge } from '../../components.ts'
 import { button, card } from '../../../pages/parts.ts'
@@ -98,27 +98,22 @@ function unusedCard(c: PageContext, refused: Refused | undefined) {
   )
 }
 
-const setUnused = (c: PageContext) =>
-  submit(c, UNUSED, {
-    also: { org_id: organizationOf(c).id },
-    again: showSecurity,
-    done: () => [PATH, 'Saved what becomes of unused agents.'],
-  })
+const setUnused = submit(UNUSED, {
+  again: showSecurity,
+  done: () => [PATH, 'Saved what becomes of unused agents.'],
+})
 
-function setRegisteredClients(c: PageContext) {
-  const isRefused = text(c.get('form'), 'registered_clients') === 'refused'
-  const done = isRefused ? 'Registered clients refused.' : 'Registered clients allowed.'
-  return actAndReturn(c, PATH, done, () =>
-    sessionOf(c).call(updateOrganization, {
-      org_id: organizationOf(c).id,
-      registered_clients: isRefused ? 'refused' : 'allowed',
-    }),
-  )
-}
+const setRegisteredClients = act(updateOrganization, {
+  input: (sent) => ({
+    registered_clients:
+      text(sent, 'registered_clients') === 'refused' ? ('refused' as const) : ('allowed' as const),
+  }),
+  back: PATH,
+  done: (_, sent) => `Registered clients ${sent.registered_clients}.`,
+})
 
-function switchAgents(c: PageContext) {
-  const agents_enabled = text(c.get('form'), 'agents') === 'on'
-  return actAndReturn(c, PATH, agents_enabled ? 'Agents turned on.' : 'Agents turned off.', () =>
-    sessionOf(c).call(updateOrganization, { org_id: organizationOf(c).id, agents_enabled }),
-  )
-}
+const switchAgents = act(updateOrganization, {
+  input: (sent) => ({ agents_enabled: text(sent, 'agents') === 'on' }),
+  back: PATH,
+  done: (_, { agents_enabled }) => (agents_enabled ? 'Agents turned on.' : 'Agents turned off.'),
+})

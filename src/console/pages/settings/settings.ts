@@ -1,7 +1,8 @@
 /** Organization settings > General: name, time zone and who invites in one form, and support access. */
 import { html } from 'hono/html'
 import { removeOrganization, updateOrganization } from '../../../contracts/organizations.ts'
-import { formOf, refuse, submit, type Refused } from '../../fields.ts'
+import { submit } from '../../act.ts'
+import { formOf, refuse, type Refused } from '../../fields.ts'
 import { attempt, statusOf, text, formCard } from '../../forms.ts'
 import { page } from '../../layout.ts'
 import { pair, day } from '../../components.ts'
@@ -82,14 +83,11 @@ function whoInvites(c: PageContext, refused: Refused | undefined) {
   </fieldset>`
 }
 
-const save = (c: PageContext) => {
-  const who = text(c.get('form'), 'who')
-  return submit(c, SETTINGS, {
-    also: { org_id: organizationOf(c).id, ...(who !== '' && { admins_may_invite: who === 'admins' }) },
-    again: showSettings,
-    done: () => [PATH, 'Settings saved.'],
-  })
-}
+const save = submit(SETTINGS, {
+  input: (sent) => (sent.has('who') ? { admins_may_invite: text(sent, 'who') === 'admins' } : {}),
+  again: showSettings,
+  done: () => [PATH, 'Settings saved.'],
+})
 
 /** Nobody is a member who could open the receipt later, so the page has it. */
 async function remove(c: PageContext) {

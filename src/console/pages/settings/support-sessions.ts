@@ -12,9 +12,10 @@ import {
 import { button, card } from '../../../pages/parts.ts'
 import { badge, emptyState, exactTime, person, table, time } from '../../components.ts'
 import { pager } from '../../pager.ts'
-import { createRoutes, hasRole, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
+import { act } from '../../act.ts'
+import { createRoutes, hasRole, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { form, personalForm, text, confirmDialog } from '../../forms.ts'
-import { redirectWithMessage, actAndReturn } from '../../flash.ts'
+import { redirectWithMessage } from '../../flash.ts'
 import { findSupportSession, forgetSupportSession, rememberSupportSession } from '../../support-session.ts'
 
 type Session = z.output<typeof listSupportSessions.output>['support_sessions'][number]
@@ -27,7 +28,7 @@ export const supportSessionRoutes = () =>
     .post('/support-session/elevate', elevate)
     .post('/support-session/end', endOwn)
     .post('/settings/organization/support', switchAccess)
-    .post('/settings/organization/support/:id/end', end)
+    .post('/settings/organization/support/:support_session_id/end', end)
 
 async function open(c: PageContext) {
   const support = await findSupportSession(sessionOf(c).call, text(c.get('form'), 'org_id'))
@@ -41,13 +42,14 @@ function leave(c: PageContext) {
   return c.redirect('/console/organizations', 303)
 }
 
-const elevate = (c: PageContext) =>
-  actAndReturn(c, '/console', 'Write access granted. Owners and admins were notified.', () =>
-    sessionOf(c).call(elevateSupportSession, {
-      support_session_id: sessionOf(c).support?.id ?? '',
-      reason: text(c.get('form'), 'reason'),
-    }),
-  )
+const elevate = act(elevateSupportSession, {
+  input: (sent, c) => ({
+    support_session_id: sessionOf(c).support?.id ?? '',
+    reason: text(sent, 'reason'),
+  }),
+  back: '/console',
+  done: 'Write access granted. Owners and admins were notified.',
+})
 
 async function endOwn(c: PageContext) {
   const { call, support } = sessionOf(c)
@@ -139,7 +141,6 @@ const sessionRow = (c: PageContext, support: Session) => [
   time(support.started_at),
   support.live && hasRole(sessionOf(c), 'owner')
     ? html`<div class="row-actions">${confirmDialog(c, {
-        id: `end-${support.id}`,
         label: 'End',
         name: `End the support session of ${support.staff.name}`,
         title: 'End this support session?',
@@ -157,15 +158,11 @@ function statusOf({ live, level, expires_at, ended_at }: Session) {
   return html`<div class="two-lines"><span>${badge('Ended', 'off')}</span><span class="note">${ended_at ? 'ended' : 'expired'} ${time(ended_at ?? expires_at)}</span></div>`
 }
 
-function switchAccess(c: PageContext) {
-  const support_access_enabled = text(c.get('form'), 'support') === 'on'
-  const done = support_access_enabled ? 'Support access turned on.' : 'Support access turned off.'
-  return actAndReturn(c, SETTINGS, done, () =>
-    sessionOf(c).call(updateOrganization, { org_id: organizationOf(c).id, support_access_enabled }),
-  )
-}
+const switchAccess = act(updateOrganization, {
+  input: (sent) => ({ support_access_enabled: text(sent, 'support') === 'on' }),
+  back: SETTINGS,
+  done: (_, sent) =>
+    sent.support_access_enabled ? 'Support access turned on.' : 'Support access turned off.',
+})
 
-const end = (c: PageContext) =>
-  actAndReturn(c, SETTINGS, 'Support session ended.', () =>
-    sessionOf(c).call(endSupportSession, { support_session_id: idOf(c) }),
-  )
+const end = act(endSupportSession, { back: SETTINGS, done: 'Support session ended.' })

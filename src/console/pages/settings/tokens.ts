@@ -4,12 +4,12 @@ import type * as z from 'zod'
 import { AUDIENCES } from '../../../contracts/scopes.ts'
 import { listApiTokens, revokeApiToken, rotateApiToken, type ApiToken } from '../../../contracts/tokens.ts'
 import { returnPath, confirmDialog } from '../../forms.ts'
-import { actAndReturn } from '../../flash.ts'
+import { act, routeInput } from '../../act.ts'
 import { listOf } from '../../list-of.ts'
 import { page } from '../../layout.ts'
 import { day, emptyState, ownerFilter, roleBadge, listCard } from '../../components.ts'
 import { linkButton } from '../../../pages/parts.ts'
-import { createRoutes, hasRole, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
+import { createRoutes, hasRole, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { lastUsed, rotate, rotateDialog, tokenRotated } from '../../rotation.ts'
 import { apiAddress, AUDIENCE_LABELS, TOKENS_PATH } from './new-token.ts'
 
@@ -20,8 +20,8 @@ type Token = z.output<typeof ApiToken>
 export const tokenRoutes = () =>
   createRoutes()
     .get('/settings/tokens', showTokens)
-    .post('/settings/tokens/:id/rotate', rotateToken)
-    .post('/settings/tokens/:id/revoke', revoke)
+    .post('/settings/tokens/:token_id/rotate', rotateToken)
+    .post('/settings/tokens/:token_id/revoke', revoke)
 
 async function showTokens(c: PageContext) {
   const organization = organizationOf(c)
@@ -36,28 +36,19 @@ async function showTokens(c: PageContext) {
     actions: html`${linkButton(apiAddress(c, '/api/docs'), 'API reference', 'quiet')} ${linkButton(`${TOKENS_PATH}/new`, 'Create token')}`,
     body: listCard(c, {
       ...parts,
-      label: 'Filter tokens',
+      noun: 'tokens',
       filters: html`${parts.filters} ${isAdmin && ownerFilter(isAll, 'tokens')}`,
       caption: 'API tokens',
       columns: ['Token', ...(isAll ? ['User'] : []), 'Access', 'Last used', 'Expires', '(Actions)'],
       rows: listed.tokens.map((token) => tokenRow(c, token, isAll)),
-      empty: emptyList(TOKENS.isFiltered(c) || isAll),
-    }),
-  })
-}
-
-const emptyList = (isFiltered: boolean) =>
-  isFiltered
-    ? emptyState(
-        'No matching tokens',
-        'Try a different search.',
-        html`<a href="${TOKENS_PATH}">Show my tokens</a>`,
-      )
-    : emptyState(
+      empty: emptyState(
         'No API tokens yet',
         'A token lets a script or assistant call the API on your behalf, limited to what you choose.',
         linkButton(`${TOKENS_PATH}/new`, 'Create token'),
-      )
+      ),
+    }),
+  })
+}
 
 const tokenRow = (c: PageContext, token: Token, isAll: boolean) => [
   html`<div class="two-lines"><strong>${token.name}</strong><code class="note">${token.starts_with}…</code></div>`,
@@ -70,7 +61,6 @@ const tokenRow = (c: PageContext, token: Token, isAll: boolean) => [
     token.user_id === sessionOf(c).me.user.id &&
     rotateDialog(c, { id: token.id, name: token.name, action: `${TOKENS_PATH}/${token.id}/rotate` })
   } ${confirmDialog(c, {
-    id: `revoke-${token.id}`,
     label: 'Revoke',
     name: `Revoke ${token.name}`,
     title: `Revoke ${token.name}?`,
@@ -91,12 +81,8 @@ const rotateToken = (c: PageContext) =>
   rotate(
     c,
     returnPath(c, TOKENS_PATH),
-    (chosen) => sessionOf(c).call(rotateApiToken, { token_id: idOf(c), ...chosen }),
+    (chosen) => sessionOf(c).call(rotateApiToken, { ...routeInput(c, rotateApiToken), ...chosen }),
     (done) => tokenRotated(c, done, TOKENS_PATH),
   )
 
-function revoke(c: PageContext) {
-  return actAndReturn(c, returnPath(c, TOKENS_PATH), 'Token revoked.', () =>
-    sessionOf(c).call(revokeApiToken, { token_id: idOf(c) }),
-  )
-}
+const revoke = act(revokeApiToken, { back: (c) => returnPath(c, TOKENS_PATH), done: 'Token revoked.' })

@@ -3,7 +3,8 @@ import { html } from 'hono/html'
 import { listIntegrations } from '../../../contracts/integrations.ts'
 import { createSubscription } from '../../../contracts/subscriptions.ts'
 import { createRoutes, organizationOf, sessionOf, type PageContext } from '../../context.ts'
-import { formOf, submit, type Refused } from '../../fields.ts'
+import { submit } from '../../act.ts'
+import { formOf, type Refused } from '../../fields.ts'
 import { statusOf, text, formCard } from '../../forms.ts'
 import { page } from '../../layout.ts'
 import { integrationOptions } from '../integrations/integration-labels.ts'
@@ -45,13 +46,13 @@ async function showNew(c: PageContext, refused?: Refused) {
   })
 }
 
-async function create(c: PageContext) {
-  if (text(c.get('form'), 'do') === 'preview') return showNew(c, { form: c.get('form') })
-  return submit(c, SUBSCRIBE, {
-    again: showNew,
-    done: ({ pattern, integration, notes }) => [
-      SUBSCRIPTIONS_PATH,
-      [`${integration.name} is subscribed to ${pattern}.`, ...notes].join(' '),
-    ],
-  })
-}
+const create = (c: PageContext) =>
+  text(c.get('form'), 'do') === 'preview' ? showNew(c, { form: c.get('form') }) : subscribe(c)
+
+const subscribe = submit(SUBSCRIBE, {
+  again: showNew,
+  done: ({ pattern, integration, notes }) => [
+    SUBSCRIPTIONS_PATH,
+    [`${integration.name} is subscribed to ${pattern}.`, ...notes].join(' '),
+  ],
+})

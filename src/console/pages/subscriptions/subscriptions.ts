@@ -12,12 +12,12 @@ import {
 } from '../../../contracts/subscriptions.ts'
 import { button, linkButton } from '../../../pages/parts.ts'
 import { backField, form, returnPath, text, dangerForm } from '../../forms.ts'
+import { act } from '../../act.ts'
 import { formOf } from '../../fields.ts'
 import { listOf } from '../../list-of.ts'
-import { actAndReturn } from '../../flash.ts'
 import { page } from '../../layout.ts'
 import { badge, breakable, dialog, emptyState, labelOptions, time, listCard } from '../../components.ts'
-import { createRoutes, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
+import { createRoutes, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { CHANNEL_LABELS, TIMING_LABELS } from '../deliveries/delivery-labels.ts'
 import { integrationOptions, INTEGRATIONS_PATH } from '../integrations/integration-labels.ts'
 import { previewRegion, SPECIALS, SUBSCRIPTIONS_PATH, timingOf } from './subscription-fields.ts'
@@ -43,10 +43,10 @@ type Subscription = z.output<typeof listSubscriptions.output>['subscriptions'][n
 export const subscriptionRoutes = () =>
   createRoutes()
     .get('/subscriptions', showSubscriptions)
-    .post('/subscriptions/:id/test', sendTest)
-    .post('/subscriptions/:id/switch', setEnabled)
-    .post('/subscriptions/:id/change', change)
-    .post('/subscriptions/:id/delete', remove)
+    .post('/subscriptions/:subscription_id/test', sendTest)
+    .post('/subscriptions/:subscription_id/switch', setEnabled)
+    .post('/subscriptions/:subscription_id/change', change)
+    .post('/subscriptions/:subscription_id/delete', remove)
 
 async function showSubscriptions(c: PageContext) {
   const organization = organizationOf(c)
@@ -60,12 +60,12 @@ async function showSubscriptions(c: PageContext) {
     lead: `What the integrations of ${organization.name} receive. Members choose their own notifications in their profile settings.`,
     actions: integrations.length > 0 && linkButton(`${SUBSCRIPTIONS_PATH}/new`, 'New subscription'),
     body: listCard(c, {
-      label: 'Filter subscriptions',
+      noun: 'subscriptions',
       ...LIST.parts(c, listed, { integration_id: integrationOptions(integrations) }),
       caption: 'Subscriptions, newest first',
       columns: ['Event type', 'Destination', 'Timing', 'Status', 'Last delivery', '(Actions)'],
       rows: listed.subscriptions.map((one) => cells(c, one, names)),
-      empty: emptyList(LIST.isFiltered(c), integrations.length > 0),
+      empty: noSubscriptions(integrations.length > 0),
     }),
   })
 }
@@ -76,15 +76,8 @@ async function namesOf(c: PageContext): Promise<ReadonlyMap<string, string>> {
   return new Map(members.map(({ user_id, name }) => [user_id, name]))
 }
 
-function emptyList(isFiltered: boolean, hasIntegrations: boolean) {
-  if (isFiltered) {
-    return emptyState(
-      'No matching subscriptions',
-      'Try different filters.',
-      html`<a href="${SUBSCRIPTIONS_PATH}">Show all subscriptions</a>`,
-    )
-  }
-  return hasIntegrations
+const noSubscriptions = (hasIntegrations: boolean) =>
+  hasIntegrations
     ? emptyState(
         'No subscriptions yet',
         'Add one to choose what your integrations receive.',
@@ -95,7 +88,6 @@ function emptyList(isFiltered: boolean, hasIntegrations: boolean) {
         'Add an integration first, then subscribe it to events.',
         linkButton(INTEGRATIONS_PATH, 'Add integration'),
       )
-}
 
 const cells = (c: PageContext, one: Subscription, names: ReadonlyMap<string, string>) => [
   html`<div class="two-lines"><code class="subject">${breakable(one.pattern, '.')}</code><span class="note">${originOf(one, names)}</span></div>`,
@@ -165,28 +157,19 @@ const manage = (c: PageContext, one: Subscription) =>
     `Manage ${one.pattern} to ${one.integration.name}`,
   )
 
-function act(c: PageContext, done: string, doIt: (subscription_id: string) => Promise<unknown>) {
-  return actAndReturn(c, returnPath(c, SUBSCRIPTIONS_PATH), done, () => doIt(idOf(c)))
-}
+const back = (c: PageContext): string => returnPath(c, SUBSCRIPTIONS_PATH)
 
-const sendTest = (c: PageContext) =>
-  act(c, 'Test event sent. See the result under Deliveries.', (subscription_id) =>
-    sessionOf(c).call(testSubscription, { subscription_id }),
-  )
+const sendTest = act(testSubscription, {
+  back,
+  done: 'Test event sent. See the result under Deliveries.',
+})
 
-const setEnabled = (c: PageContext) => {
-  const enabled = text(c.get('form'), 'on') === 'yes'
-  return act(c, enabled ? 'Subscription resumed.' : 'Subscription paused.', (subscription_id) =>
-    sessionOf(c).call(updateSubscription, { subscription_id, enabled }),
-  )
-}
+const setEnabled = act(updateSubscription, {
+  input: (sent) => ({ enabled: text(sent, 'on') === 'yes' }),
+  back,
+  done: (_, { enabled }) => (enabled ? 'Subscription resumed.' : 'Subscription paused.'),
+})
 
-const change = (c: PageContext) =>
-  act(c, 'Subscription saved.', (subscription_id) =>
-    sessionOf(c).call(updateSubscription, { subscription_id, ...CHANGE.read(c.get('form')) }),
-  )
+const change = act(updateSubscription, { input: CHANGE.read, back, done: 'Subscription saved.' })
 
-const remove = (c: PageContext) =>
-  act(c, 'Subscription deleted.', (subscription_id) =>
-    sessionOf(c).call(deleteSubscription, { subscription_id }),
-  )
+const remove = act(deleteSubscription, { back, done: 'Subscription deleted.' })
