@@ -2,10 +2,10 @@
 import type { Output } from '../../contracts/operations.ts'
 import type { Run } from '../command.ts'
 import { declared } from '../declared.ts'
-import { argument, isSet, textOption, timeOption } from '../options.ts'
+import { operationInput } from '../operation-input.ts'
+import { argument, isSet, textOption } from '../options.ts'
 import { confirm, secretOption } from '../prompt.ts'
 import { printAnswer } from '../run-operation.ts'
-import { usageError } from '../usage-error.ts'
 
 export const showDelivery: Run = async (ctx, input) => {
   const found = await ctx.callOperation('showDelivery', { delivery_id: argument(input, 'delivery_id') })
@@ -44,16 +44,17 @@ const formatAttempt = (attempt: Output<'showDelivery'>['attempts_made'][number])
     .filter((part) => part !== null && part !== false)
     .join(' ')
 
+const RECOVER = declared('notifications recover')
+
 export const recover: Run = async (ctx, input) => {
-  const integration_id = argument(input, 'integration_id')
-  const since = timeOption(input, 'since')
-  if (since === undefined)
-    throw usageError('Missing option --since', `Add --since, such as --since 2026-11-15`)
-  const include_unconfirmed = !isSet(input, 'skip-unconfirmed')
-  const warning = include_unconfirmed ? '; what is unconfirmed may arrive twice' : ''
-  await confirm(ctx, input, `This sends again what ${integration_id} missed since ${since}${warning}.`)
-  const started = await ctx.callOperation('recoverDeliveries', { integration_id, since, include_unconfirmed })
-  printAnswer(ctx, declared('notifications recover'), started, { integration_id })
+  const given = await operationInput<'recoverDeliveries'>(ctx, input, RECOVER)
+  const warning = given.include_unconfirmed === false ? '' : '; what is unconfirmed may arrive twice'
+  await confirm(
+    ctx,
+    input,
+    `This sends again what ${given.integration_id} missed since ${given.since}${warning}.`,
+  )
+  printAnswer(ctx, RECOVER, await ctx.callOperation('recoverDeliveries', given), given)
 }
 
 /** Its table has what all of them have. */

@@ -3,8 +3,10 @@ import { fieldsOf, fillText } from '../cells.ts'
 import type { CommandContext } from '../command-context.ts'
 import type { CommandInput, Run } from '../command.ts'
 import type { ReceiptOf } from '../../contracts/receipt-format.ts'
+import { declared } from '../declared.ts'
 import { argument } from '../options.ts'
 import { confirm } from '../prompt.ts'
+import { runOperation } from '../run-operation.ts'
 import { sanitizeLine } from '../terminal-text.ts'
 import { usageError } from '../usage-error.ts'
 
@@ -13,12 +15,9 @@ const WAITS = 4
 const WAIT_SECONDS = 25
 
 export const revokeGrant: Run = async (ctx, input) => {
-  const grant_id = argument(input, 'grant_id')
-  if (input.options['receipt'] === true) return end(ctx, input, 'agent', grant_id)
+  if (input.options['receipt'] === true) return end(ctx, input, 'agent', argument(input, 'grant_id'))
   if (input.options['dry-run'] === true) throw usageError('--dry-run needs a receipt', 'Add --receipt')
-  await confirm(ctx, input, `This revokes ${grant_id}. Its assistant must be approved again to reconnect.`)
-  await ctx.callOperation('revokeGrant', { grant_id })
-  ctx.info(`Revoked ${grant_id}`)
+  return runOperation(declared('agents revoke'))(ctx, input)
 }
 
 export const endAccess: Run = async (ctx, input) =>
