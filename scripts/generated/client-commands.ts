@@ -233,6 +233,7 @@ type Json = {
   readonly enum?: readonly string[]
   readonly minimum?: number
   readonly maximum?: number
+  readonly maxLength?: number
   readonly default?: unknown
   readonly description?: string
   readonly items?: Json
@@ -270,7 +271,10 @@ const hasRanges = ({ additionalProperties }: Json): boolean =>
 const prefixOf = ({ pattern = '' }: Json): string | undefined => /^\^(\w+)_\[/.exec(pattern)?.[1]
 
 /** How the text of a value becomes what the operation takes. */
-function readingOf(operation: Operation, key: string): { as?: Reading; [limit: string]: unknown } {
+function readingOf(
+  operation: Operation,
+  key: string,
+): { as?: Reading | undefined; [limit: string]: unknown } {
   const { value, texts, client, isNullable } = fieldOf(operation, key)
   const { file, stdin, ago, namedBy } = client
   if (file !== undefined) return { as: value.type === 'object' ? 'json-file' : 'file', what: file }
@@ -281,7 +285,8 @@ function readingOf(operation: Operation, key: string): { as?: Reading; [limit: s
     return { as: 'number', min: value.minimum, max: value.maximum }
   if (value.format === 'date-time') return { as: ago ? 'ago' : 'time' }
   if (isPairs(value)) return { as: hasRanges(value) ? 'filters' : 'pairs', example: texts.example }
-  return isNullable ? { as: 'nullable' } : {}
+  const maxLength = (value.type === 'array' ? value.items : value)?.maxLength ?? texts.maxLength
+  return { as: isNullable ? 'nullable' : undefined, maxLength: value.enum ? undefined : maxLength }
 }
 
 function placeholderOf(operation: Operation, key: string, long: string): string {

@@ -38,6 +38,8 @@ type FieldReading = {
   readonly as?: Reading
   readonly min?: number
   readonly max?: number
+  /** Of a text, or of each in a list. */
+  readonly maxLength?: number
   /** What is read from a file or stdin is called; the list that a name is looked up in. */
   readonly what?: string
   /** Of an id that may be a name. */

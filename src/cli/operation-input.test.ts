@@ -75,6 +75,14 @@ test('a name is looked up in the list; an id is taken as it is', async () => {
   expect([unknown.exit, unknown.err]).toEqual([4, expect.stringContaining('No check is named Other')])
 })
 
+test('a text that is too long is refused before anything is sent; spaces around it do not count', async () => {
+  const create = (name: string) => svc({ createApp: {} }, ['apps', 'create', 'shop', '--name', name])
+  const { exit, err, sent } = await create('a'.repeat(121))
+  expect([exit, err, sent]).toEqual([5, expect.stringContaining('The value of --name is too long'), {}])
+  expect(err).toContain('Must be at most 120 characters; it has 121')
+  expect((await create(` ${'a'.repeat(120)} `)).sent.createApp!.body).toMatchObject({ alias: 'shop' })
+})
+
 test('a name may stand on a later page', async () => {
   const pages: Record<string, { rows: { name: string }[]; next_cursor?: string }> = {
     first: { rows: [{ name: 'a' }], next_cursor: 'second' },

@@ -10,7 +10,7 @@ import type { Argument, Command, CommandInput, Option } from './command.ts'
 import { findByName, isIdOf } from './find-by-name.ts'
 import type { Declared } from './operation-call.ts'
 import { OPERATION_CALLS } from './operation-calls.ts'
-import { agoFrom, countFrom, timeFrom } from './options.ts'
+import { agoFrom, countFrom, refuseLonger, timeFrom } from './options.ts'
 import { confirm, readStdin, secretOption } from './prompt.ts'
 import type { REQUESTS } from './requests.ts'
 import { usageError } from './usage-error.ts'
@@ -86,8 +86,9 @@ const shownName = (part: Argument | Option): string => ('long' in part ? `--${pa
 function readNow(part: Argument | Option, given: string | readonly string[]): unknown {
   if (part.as === 'pairs') return pairsFrom(part as Option, [given].flat())
   if (part.as === 'filters') return filtersFrom(part as Option, [given].flat())
-  if (typeof given !== 'string') return given
   const name = shownName(part)
+  for (const text of [given].flat()) refuseLonger(name, text, part.maxLength)
+  if (typeof given !== 'string') return given
   if (part.as === 'number') return countFrom(name, given, part.max, part.min)
   if (part.as === 'time') return timeFrom(name, given)
   if (part.as === 'ago') return agoFrom(name, given)

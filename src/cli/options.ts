@@ -26,9 +26,11 @@ export function countFrom(name: string, text: string, max = Number.MAX_SAFE_INTE
   throw usageError(`Invalid value for ${name}: ${text}`, `Must be a whole number from ${min} to ${max}`)
 }
 
-export function timeOption(input: CommandInput, long: string): string | undefined {
-  const text = textOption(input, long)
-  return text === undefined ? undefined : timeFrom(`--${long}`, text)
+/** The server counts without the spaces around it. */
+export function refuseLonger(name: string, text: string, max = Infinity): void {
+  const { length } = text.trim()
+  if (length <= max) return
+  throw usageError(`The value of ${name} is too long`, `Must be at most ${max} characters; it has ${length}`)
 }
 
 /** An ISO 8601 date or time. */

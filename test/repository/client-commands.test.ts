@@ -41,7 +41,7 @@ const changeLamp = creating({
   input: z.object({
     lamp_id: Id('app'),
     watts: z.int().min(1).max(9).optional().describe('How bright.'),
-    tags: z.array(z.string()).optional().describe('What it is for.'),
+    tags: z.array(z.string().max(5)).optional().describe('What it is for.'),
     labels: z.record(z.string(), z.string()).optional().describe('Anything else.'),
     lit: field(z.boolean(), {
       client: { flag: 'on', summary: 'Light it', not: { flag: 'off', summary: 'Darken it' } },
@@ -163,6 +163,7 @@ Options:
     [changeLamp, [ID, '--on'], 'Confirmation required. This changes app_'],
     [changeLamp, [ID, '--on', '--off'], '--on conflicts with --off'],
     [changeLamp, [ID, '--on', '--watts', '10'], 'Invalid value for --watts: 10'],
+    [changeLamp, [ID, '--on', '--tag', 'short', '--tag', 'longer'], 'The value of --tag is too long'],
     [changeLamp, [ID, '--on', '--labels', 'x'], 'Invalid value for --labels: x'],
     [changeLamp, [ID, '--on', '--until', 'soon'], 'Invalid value for --until: soon'],
     [listLamps, ['--color', 'green'], 'Invalid value for --color: green'],
