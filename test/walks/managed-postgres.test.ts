@@ -341,12 +341,21 @@ describe.skipIf(!onPostgres)('managed databases on a server', () => {
     const { name, password } = await made()
     await asks(clientOf(url, name, password), async (client) => {
       await client.query('create table t (i int)')
-      const sleeping = client.query('select pg_sleep(4)').catch((error: unknown) => error)
+      const patient = {
+        statementTimeoutMs: 600_000,
+        max: 1,
+        idleSeconds: 30,
+        parameters: {},
+        readOnly: false,
+      }
+      const sleeper = openPool(client.target, patient)
+      const sleeping = sleeper.query('select pg_sleep(600)').catch((error: unknown) => error)
       const asleep = `select query as name from pg_stat_activity
-        where datname = '${name}' and state = 'active' and query = 'select pg_sleep(4)'`
-      await expect.poll(() => onServer(url, asleep), { timeout: 3_000 }).toHaveLength(1)
+        where datname = '${name}' and state = 'active' and query = 'select pg_sleep(600)'`
+      await expect.poll(() => onServer(url, asleep)).toHaveLength(1)
       await dropManagedDatabase(admin, name)
       expect(await sleeping).toMatchObject({ code: '57P01' })
+      await sleeper.end()
     })
     expect(await isThere(name)).toBe(false)
     await dropManagedDatabase(admin, name)
