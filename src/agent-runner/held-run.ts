@@ -57,7 +57,10 @@ export type HeldRun = {
   release(): void
 }
 
-export function holdRun(call: CallAgent, run: ClaimedRun): HeldRun {
+type Pause = (ms: number, signal: AbortSignal) => Promise<void>
+const pauseFor: Pause = (ms, signal) => sleep(ms, undefined, { signal }).catch(() => {})
+
+export function holdRun(call: CallAgent, run: ClaimedRun, pause = pauseFor): HeldRun {
   const over = new AbortController()
   let identity = run.identity
   let heardAt = performance.now()
@@ -79,7 +82,7 @@ export function holdRun(call: CallAgent, run: ClaimedRun): HeldRun {
         over.signal.throwIfAborted()
         // Until the lease is in doubt: then it is over by itself.
         if (!isToRepeat(error)) throw error
-        await sleep(againMs(error), undefined, { signal: over.signal }).catch(() => {})
+        await pause(againMs(error), over.signal)
       }
     }
   }

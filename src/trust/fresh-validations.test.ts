@@ -5,6 +5,8 @@ import { answerForAssertion, freshAnswer, rememberAnswer } from './fresh-validat
 
 type Validation = z.output<typeof ValidatedToken>
 const TOKEN = 'the token'
+/** When the answer was given, by the clock of the process. */
+const AT = 5_000
 
 const validation = (changes: Partial<Validation> = {}): Validation => ({
   valid: true,
@@ -19,21 +21,20 @@ const validation = (changes: Partial<Validation> = {}): Validation => ({
 })
 
 test('the very answer is known for a second, about its own token', () => {
-  const answer = rememberAnswer(validation(), TOKEN)
-  const now = performance.now()
-  expect(freshAnswer(answer, TOKEN)).toBe(answer)
-  expect(freshAnswer(answer, 'another token')).toBeUndefined()
-  expect(freshAnswer(answer, TOKEN, now + 900)).toBe(answer)
-  expect(freshAnswer(answer, TOKEN, now + 1_001)).toBeUndefined()
+  const answer = rememberAnswer(validation(), TOKEN, AT)
+  expect(freshAnswer(answer, TOKEN, AT)).toBe(answer)
+  expect(freshAnswer(answer, 'another token', AT)).toBeUndefined()
+  expect(freshAnswer(answer, TOKEN, AT + 999)).toBe(answer)
+  expect(freshAnswer(answer, TOKEN, AT + 1_000)).toBeUndefined()
 })
 
 test('nothing that merely looks like it is', () => {
-  const answer = rememberAnswer(validation(), TOKEN)
+  const answer = rememberAnswer(validation(), TOKEN, AT)
   for (const forged of [undefined, {}, validation(), { ...answer }, structuredClone(answer)]) {
-    expect(freshAnswer(forged, TOKEN)).toBeUndefined()
+    expect(freshAnswer(forged, TOKEN, AT)).toBeUndefined()
   }
-  expect(freshAnswer(JSON.parse(JSON.stringify(answer)) as object, TOKEN)).toBeUndefined()
-  expect(freshAnswer(Object.create(answer) as object, TOKEN)).toBeUndefined()
+  expect(freshAnswer(JSON.parse(JSON.stringify(answer)) as object, TOKEN, AT)).toBeUndefined()
+  expect(freshAnswer(Object.create(answer) as object, TOKEN, AT)).toBeUndefined()
 })
 
 test('whoever holds it cannot make it say more', () => {
@@ -44,33 +45,31 @@ test('whoever holds it cannot make it say more', () => {
 })
 
 test('one that refuses the call is never used again', () => {
-  const answer = rememberAnswer(validation({ retry_after_seconds: 3 }), TOKEN)
-  expect(freshAnswer(answer, TOKEN)).toBeUndefined()
+  const answer = rememberAnswer(validation({ retry_after_seconds: 3 }), TOKEN, AT)
+  expect(freshAnswer(answer, TOKEN, AT)).toBeUndefined()
 })
 
 test('an assertion made from an API token has its answer, with no more scopes and no later end', () => {
   const now = new Date()
   const settings = { token: TOKEN, assertion: 'made from it', now }
-  const original = rememberAnswer(validation({ kind: 'api_token', token_id: 'tok_1' }), TOKEN)
+  const original = rememberAnswer(validation({ kind: 'api_token', token_id: 'tok_1' }), TOKEN, AT)
   const scopes = ['data:read', 'notifications:read'] as const
   const derived = answerForAssertion(original, { ...settings, scopes })!
-  expect(freshAnswer(derived, 'made from it')).toMatchObject({
+  expect(freshAnswer(derived, 'made from it', AT)).toMatchObject({
     kind: 'actor',
     scopes: ['data:read'],
     token_id: 'tok_1',
   })
-  expect(freshAnswer(derived, TOKEN)).toBeUndefined()
-  expect(freshAnswer(derived, 'made from it', performance.now() + 1_000)).toBeUndefined()
+  expect(freshAnswer(derived, TOKEN, AT)).toBeUndefined()
+  expect(freshAnswer(derived, 'made from it', AT + 1_000)).toBeUndefined()
   expect(answerForAssertion({ ...original }, { ...settings, scopes })).toBeUndefined()
   expect(answerForAssertion(original, { ...settings, token: 'another token', scopes })).toBeUndefined()
 })
 
 test('nor is it fresh for longer than what it was made from', () => {
-  const original = rememberAnswer(validation({ kind: 'api_token', token_id: 'tok_1' }), TOKEN)
-  const answeredBefore = performance.now()
-  while (performance.now() === answeredBefore);
+  const original = rememberAnswer(validation({ kind: 'api_token', token_id: 'tok_1' }), TOKEN, AT)
   const made = { token: TOKEN, assertion: 'made from it', scopes: [], now: new Date() }
   const derived = answerForAssertion(original, made)
-  expect(freshAnswer(derived, 'made from it')).toBe(derived)
-  expect(freshAnswer(derived, 'made from it', answeredBefore + 1_000)).toBeUndefined()
+  expect(freshAnswer(derived, 'made from it', AT + 999)).toBe(derived)
+  expect(freshAnswer(derived, 'made from it', AT + 1_000)).toBeUndefined()
 })

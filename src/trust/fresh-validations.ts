@@ -17,11 +17,11 @@ const FRESH_MS = CREDENTIAL_KINDS.assertion.rememberedSeconds * 1000
 const answers = new WeakMap<object, { readonly token: string; readonly answeredAt: number }>()
 
 /** Only for the auth service, about its own answer. It cannot be changed any more. */
-export function rememberAnswer<Answer extends Validation>(answer: Answer, token: string): Answer {
-  return remember(answer, token, performance.now())
-}
-
-function remember<Answer extends Validation>(answer: Answer, token: string, answeredAt: number): Answer {
+export function rememberAnswer<Answer extends Validation>(
+  answer: Answer,
+  token: string,
+  answeredAt = performance.now(),
+): Answer {
   freeze(answer)
   answers.set(answer, { token, answeredAt })
   return answer
@@ -71,7 +71,7 @@ export function answerForAssertion(
     audiences: ['api'],
     expires_at: new Date(now.getTime() + ACTOR_ASSERTION_SECONDS * 1000).toISOString(),
   }
-  return remember(answer, assertion, known.answeredAt)
+  return rememberAnswer(answer, assertion, known.answeredAt)
 }
 
 function freeze(value: object): void {

@@ -105,7 +105,7 @@ const abandoned = (over: AbortSignal): Promise<Outcome> =>
     else over.addEventListener('abort', stop, { once: true })
   })
 
-/** Three times in a lease. What the server gives to others, or takes for lost, this worker must not go on with. */
+/** What the server gives to others, or takes for lost, this worker must not go on with. */
 async function keepClaim(
   { api, path, log, timing }: JobDeps,
   { run, fence, leaseMs, sentAt }: Claim,
@@ -123,9 +123,9 @@ async function keepClaim(
       () => lose('the server could not be reached for too long'),
       since + leaseMs * LEASE_USED - performance.now(),
     )
-  const third = leaseMs / 3
+  const everyMs = leaseMs / timing.keepsPerLease
   let lease = loseAfter(sentAt)
-  let next = sentAt + third * (0.9 + Math.random() / 5)
+  let next = sentAt + everyMs * (0.9 + Math.random() / 5)
   let failures = 0
   while (!over.aborted) {
     await pause(next - performance.now(), over)
@@ -136,13 +136,13 @@ async function keepClaim(
       await api(`${path}/${pathPart(run.id)}/keep`, { fence }, options)
       clearTimeout(lease)
       lease = loseAfter(triedAt)
-      next = triedAt + third * (0.9 + Math.random() / 5)
+      next = triedAt + everyMs * (0.9 + Math.random() / 5)
       failures = 0
     } catch (error) {
       if (over.aborted) break
       if (!isTemporary(error)) lose(describeError(error))
       failures += 1
-      const delay = retryDelayMs(failures, Math.min(timing.firstRetryMs, third), third)
+      const delay = retryDelayMs(failures, Math.min(timing.firstRetryMs, everyMs), everyMs)
       next = performance.now() + Math.max(askedDelayMs(error), delay)
     }
   }

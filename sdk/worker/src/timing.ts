@@ -11,6 +11,8 @@ export type Timing = {
   readonly jitterMs: number
   readonly firstRetryMs: number
   readonly longestRetryMs: number
+  /** How often a claim is kept in the time of its lease. */
+  readonly keepsPerLease: number
   /** How long a report is repeated. */
   readonly reportMs: number
   /** Of the time for stopping: what a job gets to end after its signal, and the reports after that. */
@@ -29,6 +31,7 @@ export const TIMING: Timing = {
   jitterMs: 500,
   firstRetryMs: 1_000,
   longestRetryMs: 60_000,
+  keepsPerLease: 3,
   reportMs: 10 * 60_000,
   abandonMs: 3_000,
   lastReportsMs: 4_000,
