@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, inject, test } from 'vitest'
-import { longestPause } from '../../../test/support/longest-pause.ts'
+import { countSteps } from '../../../test/support/count-steps.ts'
+import { turnsDuring } from '../../../test/support/turns-during.ts'
 import { READ_MAX } from './log-record.ts'
 import { parseOtlpJson, readOtlpJson, readOtlpProtobuf } from './read-otlp.ts'
 
@@ -307,22 +308,34 @@ test('a batch of a collector has many resources and scopes, and fields that are 
 
 const repeated = (count: number, part: Buffer) => Buffer.alloc(count * part.length, part)
 
-test.each<[string, Buffer]>([
-  ['empty resources', repeated(200_000, bytes(1))],
-  ['empty scopes', bytes(1, repeated(200_000, bytes(2)))],
-  ['a resource of many attributes', bytes(1, bytes(1, repeated(200_000, bytes(1, pair('', text(''))))))],
-  ['a record of many fields', request(repeated(900_000, int(8, 0n)))],
-  ['records of many fields', bytes(1, bytes(2, repeated(100, bytes(2, repeated(4_500, int(2, 9n))))))],
-])('protobuf keeps nobody else waiting: %s', async (_what, body) => {
-  expect(await longestPause(() => readOtlpProtobuf(body))).toBeLessThan(100)
+// What comes in such numbers is one step each, and a turn is given after so many.
+test.each<[string, number, Buffer]>([
+  ['empty resources', 781, repeated(200_000, bytes(1))],
+  ['empty scopes', 781, bytes(1, repeated(200_000, bytes(2)))],
+  ['a resource of many attributes', 781, bytes(1, bytes(1, repeated(200_000, bytes(1, pair('', text(''))))))],
+  ['records of many fields', 100, bytes(1, bytes(2, repeated(100, bytes(2, repeated(4_500, int(2, 9n))))))],
+])('protobuf keeps nobody else waiting: %s', async (_what, turns, body) => {
+  expect(await turnsDuring(() => readOtlpProtobuf(body))).toBeGreaterThanOrEqual(turns)
 })
 
-test.each<[string, () => string]>([
-  ['empty resources', () => `{"resourceLogs":[${'{},'.repeat(200_000)}{}]}`],
-  ['a resource of many keys', () => `{"resourceLogs":[{${manyKeys(200_000)}}]}`],
-  ['a record of many values', () => jsonOf(`{"body":${listsJson(2_000)}}`)],
+test('of a record of many fields no more is read than one may have', async () => {
+  const reading: Promise<unknown>[] = []
+  const steps = await countSteps(['src/cores/logs/read-protobuf.ts', 'src/cores/logs/read-otlp.ts'], () => {
+    reading.push(readOtlpProtobuf(request(repeated(900_000, int(8, 0n)))))
+  })
+  expect(steps).toBeGreaterThan(0)
+  // All of them would be half a million.
+  expect(steps).toBeLessThan(100_000)
+  expect(await Promise.all(reading)).toMatchObject([{ records: [], rejected: 1 }])
+})
+
+test.each<[string, number, () => string]>([
+  ['empty resources', 781, () => `{"resourceLogs":[${'{},'.repeat(200_000)}{}]}`],
+  ['a resource of many keys', 1_697, () => `{"resourceLogs":[{${manyKeys(200_000)}}]}`],
+  ['a record of many values', 3_398, () => jsonOf(`{"body":${listsJson(2_000)}}`)],
   [
     'records of many values',
+    3_543,
     () =>
       jsonOf(
         Array(400)
@@ -330,9 +343,9 @@ test.each<[string, () => string]>([
           .join(','),
       ),
   ],
-])('JSON keeps nobody else waiting: %s', async (_what, make) => {
+])('JSON keeps nobody else waiting: %s', async (_what, turns, make) => {
   const body = Buffer.from(make())
-  expect(await longestPause(async () => readOtlpJson(await parseOtlpJson(body)))).toBeLessThan(100)
+  expect(await turnsDuring(async () => readOtlpJson(await parseOtlpJson(body)))).toBeGreaterThanOrEqual(turns)
 })
 
 const jsonOf = (records: string) => `{"resourceLogs":[{"scopeLogs":[{"logRecords":[${records}]}]}]}`
