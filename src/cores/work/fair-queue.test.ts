@@ -2,6 +2,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, inject, test } from 'vitest'
 import { FAIR_QUEUES, type QueueRules } from '../../contracts/fair-queues.ts'
+import { countSteps } from '../../../test/support/count-steps.ts'
 import { createFairQueue, type Turn } from './fair-queue.ts'
 
 /** Requests by network, person and organization, each with its own caps, and a bound on all that wait. */
@@ -28,6 +29,8 @@ const USERS: readonly (readonly [string, QueueRules])[] = [
   ['by time', BY_TIME],
   ...NOBODY_WAITS,
 ]
+
+const FILES = ['src/cores/work/fair-queue.ts', 'src/cores/work/linked-list.ts']
 
 /** Where nothing is capped, whoever takes from the queue works on one at a time. */
 const serversOf = ({ running }: QueueRules): number => (running ? Infinity : 1)
@@ -377,17 +380,19 @@ test('one that does not fit stays the next one', () => {
   expect(take()).toBe('a1 b1')
 })
 
-test.runIf(inject('everyCase'))('many who wait cost no more for each than a few do', () => {
-  const msOfEach = (organizations: number) => {
+test.runIf(inject('everyCase'))('many who wait cost no more for each than a few do', async () => {
+  const stepsOfEach = async (organizations: number) => {
     const queue = createFairQueue<number>({ ...LENDING, waiting: { all: 100_000 } })
-    const began = performance.now()
     const count = organizations * 4
-    for (let at = 0; at < count; at++) queue.add([`org ${at % organizations}`, `person ${at % 3}`], at)
-    for (let turn = queue.take(); turn; turn = queue.take()) turn.end()
+    const steps = await countSteps(FILES, () => {
+      for (let at = 0; at < count; at++) queue.add([`org ${at % organizations}`, `person ${at % 3}`], at)
+      for (let turn = queue.take(); turn; turn = queue.take()) turn.end()
+    })
     expect(queue.size()).toBe(0)
-    return (performance.now() - began) / count
+    return steps / count
   }
-  msOfEach(500)
-  // Walking over all for each start, it would be sixteen times as much.
-  expect(msOfEach(8_000)).toBeLessThan(Math.max(msOfEach(500), msOfEach(500)) * 8)
+  const few = await stepsOfEach(500)
+  expect(few).toBeGreaterThan(0)
+  // Walking over all for each start, it would be sixteen times as much; a heap is a few levels higher.
+  expect(await stepsOfEach(8_000)).toBeLessThan(few * 2)
 })

@@ -2,11 +2,10 @@
  * The loop of whatever lies in rows. It takes turns until it is told to stop: at once while there is more, when it is told of
  * work, when something is due, and now and then as a net. After a turn that fails it waits, longer each time.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Handle } from '../../../db/connect.ts'
 import { listenerOf, type Topic } from '../../../db/listen.ts'
 import type { Clock, Log } from '../dependencies.ts'
-import { createSignal, doubled, POLL_MS } from './wait.ts'
+import { createSignal, doubled, pause, POLL_MS } from './wait.ts'
 
 /** There may be more to do; or when something is due next, or null if nothing is known to be. */
 export type Next = 'again' | Date | null
@@ -59,7 +58,7 @@ export function pauseMs({ isTold, netMs, idle, leftMs }: Pause): number {
 
 type LoopDeps = Log & { readonly db: Handle; readonly clock: Clock }
 
-export function startLoops(deps: LoopDeps, table: readonly Loop[]): Loops {
+export function startLoops(deps: LoopDeps, table: readonly Loop[], rest = pause): Loops {
   const stopping = new AbortController()
   const listener = listenerOf(deps.db)
   const signals = new Map(table.map(({ name }) => [name, createSignal()]))
@@ -92,7 +91,7 @@ export function startLoops(deps: LoopDeps, table: readonly Loop[]): Loops {
         if (next === 'again') idle = 0
         else if (!stopping.signal.aborted) {
           const isTold = !topics || listener.state() === 'listening'
-          const least = sleep(LEAST_MS, undefined, { signal: stopping.signal }).catch(() => {})
+          const least = rest(LEAST_MS, stopping.signal)
           await told.wait(pauseMs({ isTold, netMs, idle: idle++, leftMs: next && leftMs(next) }))
           await least
         }

@@ -13,6 +13,10 @@ export const POLL_MS = { first: 500, most: 4_000 }
 export const doubled = ({ first, most }: { first: number; most: number }, times: number): number =>
   Math.min(first * 2 ** times, most)
 
+/** Ends early, and quietly, when the signal comes. */
+type Pause = (ms: number, signal: AbortSignal) => Promise<void>
+export const pause: Pause = (ms, signal) => sleep(ms, undefined, { signal }).catch(() => {})
+
 export type Wait = { readonly seconds: number; readonly signal: AbortSignal | undefined }
 /** Without a topic nobody tells. */
 export type WaitingFor = { readonly topic: Topic | undefined; readonly key: string }
@@ -23,6 +27,7 @@ export async function waitUntil(
   { topic, key }: WaitingFor,
   { seconds, signal }: Wait,
   isOver: () => Promise<boolean>,
+  rest = pause,
 ): Promise<void> {
   const listener = listenerOf(db)
   const told = createSignal()
@@ -38,7 +43,7 @@ export async function waitUntil(
       if (signal?.aborted || (await isOver()) || over.aborted) return
       const isTold = topic && listener.state() === 'listening'
       await told.wait(isTold ? NET_MS : doubled(POLL_MS, looks))
-      if (!over.aborted) await sleep(LEAST_MS, undefined, { signal: over }).catch(() => {})
+      if (!over.aborted) await rest(LEAST_MS, over)
     }
   } finally {
     over.removeEventListener('abort', wake)
