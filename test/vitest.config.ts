@@ -47,6 +47,7 @@ export const UNITS = matching(
 )
 const repository = (name: string) => `test/repository/${name}.test.ts`
 const GLOBAL_SETUP = 'test/support/global-setup.ts'
+export const RESOLVE = 'test/support/resolve-relative.ts'
 /**
  * About texts, packages and who may import whom, which no fault of the program shows in: `npm run check` runs them, and
  * `npm test` leaves them out.
@@ -72,7 +73,7 @@ export const WITHOUT_SERVER = process.env['TEST_PGVECTOR_URL'] ? [] : ABOUT_VECT
  * Shows here that the embedded engine serves at all. All walks run on it among the long tests, because a second pass is twice
  * the time for faults that are seldom the engine's.
  */
-export const ON_EMBEDDED = matching(...walks('idempotency'))
+export const ON_EMBEDDED = matching(...walks('inbox'))
 /**
  * Among the long tests, on both engines, because `npm test` has four minutes. Each operation and each loop has another walk
  * there (test/count-operations.ts, test/repository/loops.test.ts); these start programs and servers, wait for mail, or take
@@ -114,7 +115,7 @@ export const onEngine = (
   ...files,
   ...POLLS,
   globalSetup: [GLOBAL_SETUP],
-  setupFiles: ['test/support/check-statements.ts'],
+  setupFiles: [RESOLVE, 'test/support/check-statements.ts'],
   provide: { engine, everyCase },
 })
 /** `npm run test:file` asks for all of them. */
@@ -141,12 +142,8 @@ if (!process.env['TEST_PGVECTOR_URL']) {
 const hasChromium = findChromium() !== undefined
 if (!hasChromium)
   console.log('Browser tests are skipped: no Chromium at CHROMIUM_PATH or /usr/bin/chromium*.')
-const browser = project('browser', {
-  // The rest of the folder takes minutes and is among the long tests.
-  include: matching('test/browser/journey.test.ts'),
-  globalSetup: [GLOBAL_SETUP],
-  provide: { engine: 'pglite', ...CASES },
-})
+/** The rest of the folder takes minutes and is among the long tests. */
+const IN_BROWSER = hasChromium ? matching('test/browser/journey.test.ts') : []
 
 export default defineConfig({
   root: fileURLToPath(new URL('..', import.meta.url)),
@@ -168,6 +165,7 @@ export default defineConfig({
       project('unit', {
         include: [...UNITS, ...matching('test/repository/*.test.ts')],
         exclude: [...SLOW_UNITS, ...NEEDS_DATABASE, ...ABOUT_TEXTS],
+        setupFiles: [RESOLVE],
         provide: CASES,
       }),
       project('texts', onEngine('pglite', { include: [...ABOUT_TEXTS, ...NEEDS_DATABASE] })),
@@ -176,11 +174,13 @@ export default defineConfig({
         'postgres',
         onEngine(
           'postgres',
-          { include: [...WALKS, ...NEEDS_DATABASE], exclude: [...SLOW_WALKS, ...WITHOUT_SERVER] },
+          {
+            include: [...WALKS, ...NEEDS_DATABASE, ...IN_BROWSER],
+            exclude: [...SLOW_WALKS, ...WITHOUT_SERVER],
+          },
           CASES,
         ),
       ),
-      ...(hasChromium ? [browser] : []),
     ],
   },
 })

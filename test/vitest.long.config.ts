@@ -14,6 +14,7 @@ import {
   SLOW_UNITS,
   ON_EMBEDDED,
   onEngine,
+  RESOLVE,
   POLLS,
   SLOW_WALKS,
   UNITS,
@@ -58,6 +59,7 @@ if (third !== undefined) console.log(`The ${third}. third of the long tests.`)
 const shared = {
   ...POLLS,
   globalSetup: ['test/support/global-setup.ts'],
+  setupFiles: [RESOLVE],
   // Two replicas over one database need a server: PGlite has a single connection.
   provide: { engine: 'postgres' as const, auth: 'self' as const, everyCase: true },
   testTimeout: 5 * 60_000,
@@ -102,7 +104,7 @@ const POOLED = pooled('pgbouncer', {
 })
 const HOSTED = pooled('hosted', {
   include: ours(files(WALKS).filter((file) => !OWN_AUTH_ALONE.includes(file))),
-  setupFiles: ['test/support/check-statements.ts', 'test/support/hosted-walks.ts'],
+  setupFiles: [RESOLVE, 'test/support/check-statements.ts', 'test/support/hosted-walks.ts'],
   provide: { engine: 'postgres', auth: 'hosted', isPooled: hasPgBouncer, everyCase: true },
 })
 
