@@ -31,11 +31,15 @@ export function writeResults(results: readonly Result[]): void {
 }
 
 /** What was said of a bench, or of the same thing by hand, gives way; the order of benches stays. */
-export function withResults(before: readonly Result[], added: readonly Result[]): Result[] {
+export function withResults(
+  before: readonly Result[],
+  added: readonly Result[],
+  { isPart = false } = {},
+): Result[] {
   const isReplaced = (old: Result) =>
     added.some(
       ({ bench, what, by }) =>
-        bench === old.bench && (what === old.what || (by === 'run' && old.by !== 'hand')),
+        bench === old.bench && (what === old.what || (by === 'run' && old.by !== 'hand' && !isPart)),
     )
   const kept = before.filter((result) => !isReplaced(result))
   const order = [...new Set([...before, ...added].map(({ bench }) => bench))]

@@ -75,6 +75,7 @@ for (const [name, bench] of Object.entries(BENCHES)) {
   for (const line of lines) console.log(`  ${line}`)
   // Of a run with little work no number means anything.
   if (isSmall) continue
-  writeResults(withResults(readResults(), resultsOf(name, lines, here())))
+  const isPart = process.env['BENCH_PART'] !== undefined
+  writeResults(withResults(readResults(), resultsOf(name, lines, here()), { isPart }))
   console.log('  recorded in bench/results.json; npm run generate writes docs/benchmarks.md')
 }

@@ -210,6 +210,8 @@ describe('what a run proves', () => {
       'new',
       'other',
     ])
+    const ofPart = withResults(before, [result('a', 'new')], { isPart: true })
+    expect(ofPart.map(({ what }) => what)).toEqual(['old', 'by hand', 'moved', 'new', 'other'])
     expect(withResults(before, [result('b', 'other', 'hand')])).toEqual([
       ...before.filter(({ bench }) => bench === 'a'),
       result('b', 'other', 'hand'),
