@@ -10,6 +10,7 @@ import type { NodeHandler } from '../../oauth/connector/connector-handler.ts'
 import type { Service } from '../client/service.ts'
 import { REMOTE_ANSWER_SECONDS } from '../contracts/limits.ts'
 import { ENDINGS_PROMISES, type EndingsPromise } from '../contracts/endings.ts'
+import { warnOfUndeclared } from '../cores/declared-rows.ts'
 import { keepUnsettledEndings, watchTimeline, type TimelineWatch } from '../cores/endings/index.ts'
 import { standbyWarnings } from '../cores/installation/index.ts'
 import { watchProcess, type ProcessWatch } from '../cores/receipts/index.ts'
@@ -123,6 +124,8 @@ async function build(
   const connection = usesDatabase
     ? (overrides.connection ?? closing(await openDatabase(config, log, overrides.embedded)))
     : undefined
+  if (connection && !overrides.connection)
+    warnOfUndeclared(connection.db, (error) => log.warn('a verb left what it does not declare', { error }))
   if (connection?.kind === 'postgres' && !overrides.connection) {
     await warnOfEndlessStatements(connection, log)
     for (const text of await standbyWarnings(connection.db)) log.warn(text, { remedy: STANDBY_REMEDY })

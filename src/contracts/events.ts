@@ -334,6 +334,9 @@ export const EVENT_TYPES = Object.keys(EVENTS) as [EventType, ...EventType[]]
 /** Recorded by testSubscription: it goes to that subscription and matches no other. */
 export const TEST_EVENT = 'svc.test'
 
+/** As which a verb declares that it records those of apps. */
+export const APP_EVENTS = 'app.*'
+
 /** decisions, 11: apps send events of their own, whose names are theirs. */
 export const isAppEvent = (type: string): boolean => type.startsWith('app.')
 

@@ -5,8 +5,9 @@ import type { Transaction } from '../../db/connect.ts'
 import { sql } from '../../db/drizzle.ts'
 import { notify } from '../../db/listen.ts'
 import { outbox } from '../../db/schema.ts'
-import { EVENTS, TEST_EVENT, type EventType } from '../contracts/events.ts'
+import { APP_EVENTS, EVENTS, TEST_EVENT, type EventType } from '../contracts/events.ts'
 import { makeId } from '../contracts/ids.ts'
+import { requireDeclared } from './declared-rows.ts'
 import type { Clock, Storage } from './dependencies.ts'
 import { withTransaction } from './transaction.ts'
 import { nextOrganizations } from './next-organizations.ts'
@@ -67,14 +68,19 @@ export const recordAppEvent = (
   clock: Clock,
   { app, link, ...event }: AppEvent,
 ): Promise<string> =>
-  insertEvent(tx, clock, {
-    ...event,
-    orgId: app.orgId,
-    appId: app.id,
-    actorId: null,
-    source: sourceOfApp(app.id),
-    data: { link },
-  })
+  insertEvent(
+    tx,
+    clock,
+    {
+      ...event,
+      orgId: app.orgId,
+      appId: app.id,
+      actorId: null,
+      source: sourceOfApp(app.id),
+      data: { link },
+    },
+    APP_EVENTS,
+  )
 
 /** Keys are those of one app: another one's are none of its. */
 export const sourceOfApp = (appId: string): string => `apps/${appId}`
@@ -83,7 +89,9 @@ async function insertEvent(
   tx: Transaction,
   clock: Clock,
   event: Omit<NewEvent, 'type'> & { readonly type: string; readonly text?: string | null },
+  declaredAs = event.type,
 ): Promise<string> {
+  requireDeclared(tx, 'events', declaredAs)
   const at = clock()
   const id = makeId('evt', at.getTime())
   const subject = Subject.parse(event.subject)

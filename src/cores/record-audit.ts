@@ -4,6 +4,7 @@ import { auditLog } from '../../db/schema.ts'
 import type { AuditAction } from '../contracts/audit.ts'
 import { makeId } from '../contracts/ids.ts'
 import type { Principal } from '../contracts/operation.ts'
+import { requireDeclared } from './declared-rows.ts'
 import type { Clock } from './dependencies.ts'
 
 export type AuditActor = Pick<
@@ -28,6 +29,7 @@ export async function recordAudits(
   { orgId, action }: { readonly orgId: string; readonly action: AuditAction },
   subjects: readonly (string | null)[],
 ): Promise<void> {
+  requireDeclared(tx, 'audit', action)
   const at = clock()
   const rowOf = (subject: string | null) => ({
     orgId,

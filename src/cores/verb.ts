@@ -5,15 +5,16 @@
 import { isUniqueViolation, type Transaction } from '../../db/connect.ts'
 import type { AuditAction } from '../contracts/audit.ts'
 import { ServiceError } from '../contracts/errors.ts'
-import type { EventType } from '../contracts/events.ts'
+import type { APP_EVENTS, EventType, TEST_EVENT } from '../contracts/events.ts'
 import type { Principal } from '../contracts/operation.ts'
 import type { Handler, OperationName } from '../contracts/operations.ts'
 import type { Role } from '../contracts/roles.ts'
+import { declareRows } from './declared-rows.ts'
 import type { Storage } from './dependencies.ts'
 import { lockAuthor, type LockedAuthor } from './lock-author.ts'
 import { recordEvent, type NewEvent } from './outbox.ts'
 import { requireMember, requireUserId, type MemberPrincipal } from './principal.ts'
-import { recordAudit } from './record-audit.ts'
+import { recordAudit, type AuditActor } from './record-audit.ts'
 import { withTransaction } from './transaction.ts'
 
 export interface Verb<Name extends OperationName, Deps = unknown> {
@@ -46,10 +47,13 @@ type WriteDeclaration = {
   readonly author?: Role | readonly [Role, 'update']
   /** What it may write to the audit trail. */
   readonly audit?: OneOrMore<AuditAction>
-  readonly events?: OneOrMore<EventType>
+  readonly events?: OneOrMore<EventType | typeof TEST_EVENT | typeof APP_EVENTS>
   /** What to answer when a unique index, by its name, refuses the row. */
   readonly taken?: Readonly<Record<string, string>>
 }
+
+/** By the principal, in their organization and now, unless it says otherwise. */
+type OtherAudit = { readonly orgId?: string; readonly as?: AuditActor; readonly at?: Date }
 
 /** `db` is the transaction, too: the context is what functions with dependencies of their own are given. */
 type Writing<D extends WriteDeclaration> = Omit<Storage, 'db'> & {
@@ -59,11 +63,10 @@ type Writing<D extends WriteDeclaration> = Omit<Storage, 'db'> & {
     ByOf<D>,
     D extends { readonly author: unknown } ? LockedAuthor<MemberPrincipal> : MemberPrincipal
   > & {
-    /** In the principal's organization unless another is named. */
     readonly audit: (
       action: OneOf<NonNullable<D['audit']>>,
       subject?: string,
-      orgId?: string,
+      other?: OtherAudit,
     ) => Promise<void>
     readonly event: (event: NewEvent & { readonly type: OneOf<NonNullable<D['events']>> }) => Promise<string>
   }
@@ -104,12 +107,14 @@ export function writeInSteps<Name extends OperationName, Deps, const D extends W
 
 async function inTransaction<Result>(
   { db, clock }: Storage,
-  { by = 'member', author, taken = {} }: WriteDeclaration,
+  { by = 'member', author, audit = [], events = [], taken = {} }: WriteDeclaration,
   principal: Principal,
   work: (written: object) => Promise<Result>,
 ): Promise<Result> {
   try {
     return await withTransaction(db, async (tx) => {
+      // In the transaction of somebody else, who declares what all of it leaves.
+      if (tx !== db) declareRows(db, tx, { audit: [audit].flat(), events: [events].flat() })
       const seen = seenBy(by, principal)
       const [role, strength] = typeof author === 'object' ? author : [author]
       return work({
@@ -118,8 +123,12 @@ async function inTransaction<Result>(
         db: tx,
         tx,
         clock,
-        audit: (action: AuditAction, subject?: string, orgId = requireOrganization(principal)) =>
-          recordAudit(tx, clock, principal, { orgId, action, ...(subject !== undefined && { subject }) }),
+        audit: (action: AuditAction, subject?: string, { orgId, as = principal, at }: OtherAudit = {}) =>
+          recordAudit(tx, at ? () => at : clock, as, {
+            orgId: orgId ?? requireOrganization(principal),
+            action,
+            ...(subject !== undefined && { subject }),
+          }),
         event: (event: NewEvent) => recordEvent(tx, clock, event),
       })
     })

@@ -4,7 +4,6 @@ import { and, eq } from '../../../db/drizzle.ts'
 import { dataSources } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
 import { randomSecret } from '../../trust/keyed-hash.ts'
-import { recordAudit } from '../record-audit.ts'
 import { writeInSteps, type Verb } from '../verb.ts'
 import type { DatabaseDeps } from './create-database.ts'
 import { findSource, readLogin, releaseSource, sealContext, sourceIdOf } from './source-rows.ts'
@@ -12,7 +11,7 @@ import { findSource, readLogin, releaseSource, sealContext, sourceIdOf } from '.
 export const rotateConnectionString: Verb<'rotateConnectionString', DatabaseDeps> = writeInSteps(
   { author: 'admin', audit: 'database.rotated' },
   async (context, { name }) => {
-    const { db, orgId, clock, dataKeys, managed, principal, transaction } = context
+    const { db, orgId, clock, dataKeys, managed, transaction } = context
     const before = await findSource(db, orgId, sourceIdOf(name))
     if (!before) throw notFound()
     const { physicalName } = before
@@ -47,13 +46,7 @@ export const rotateConnectionString: Verb<'rotateConnectionString', DatabaseDeps
     }
     await releaseSource(context, before)
     // Only now is it true; of the time when it was stored, because whoever read it since has the new one.
-    await transaction(({ tx }) =>
-      recordAudit(tx, () => storedAt, principal, {
-        orgId,
-        action: 'database.rotated',
-        subject: sourceIdOf(name),
-      }),
-    )
+    await transaction(({ audit }) => audit('database.rotated', sourceIdOf(name), { at: storedAt }))
     return {}
   },
 )

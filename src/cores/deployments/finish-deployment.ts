@@ -22,7 +22,7 @@ import { runnerLease } from './lease.ts'
 type Ending = { readonly exitCode: number | null; readonly code: DeploymentCode | undefined }
 
 export const finishDeployment: Verb<'finishDeployment', WithDirectory> = write(
-  { by: 'principal' },
+  { by: 'principal', events: 'deploy.failed' },
   async ({ tx, clock, principal, directory }, { alias, deployment_id, fence, exit_code, code }) => {
     const app = await requireAppWriter(directory, tx, principal, alias)
     const deployment = await lockDeployment(tx, app, deployment_id)

@@ -8,7 +8,7 @@ import { lockDeployment, presentDeployment } from './deployment-rows.ts'
 import { failDeployment } from './fail-deployment.ts'
 
 export const reportBrokenRollout: Verb<'reportBrokenRollout', WithDirectory> = write(
-  { by: 'principal', audit: 'deployment.reported_broken' },
+  { by: 'principal', audit: 'deployment.reported_broken', events: 'deploy.failed' },
   async ({ tx, clock, principal, directory, audit }, { alias, deployment_id }) => {
     const app = await requireAppWriter(directory, tx, principal, alias)
     const deployment = await lockDeployment(tx, app, deployment_id)

@@ -8,7 +8,7 @@ import type { LivenessDeps } from './live-grant.ts'
 
 /** Its grants end with it, each with a row in the audit trail of its organization. */
 export const evictRegistration: Verb<'evictRegistration', LivenessDeps> = write(
-  { by: 'principal' },
+  { by: 'principal', audit: 'grant.revoked' },
   async (context, { client_id }) => {
     const { tx, clock, principal } = context
     const [evicted] = await tx

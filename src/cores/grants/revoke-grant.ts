@@ -5,7 +5,7 @@ import { findManageableGrant } from './find-manageable-grant.ts'
 import type { LivenessDeps } from './live-grant.ts'
 
 export const revokeGrant: Verb<'revokeGrant', LivenessDeps> = write(
-  {},
+  { audit: 'grant.revoked' },
   async ({ tx, clock, member, userId }, { grant_id }) => {
     const found = await findManageableGrant(tx, member, grant_id)
     const reason = found.userId === userId ? 'disconnected' : 'revoked'

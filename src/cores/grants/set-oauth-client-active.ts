@@ -25,7 +25,8 @@ export const setOauthClientActive: Verb<'setOauthClientActive'> = write(
       : recordNarrowing(tx, 'client_activity', right))
     // A row in every organization where the client has a grant: its agents stop, and somebody will ask why.
     const action = is_active ? 'client.switched_on' : 'client.switched_off'
-    for (const { orgId } of await readOrganizationsOf(tx, client_id)) await audit(action, client_id, orgId)
+    for (const { orgId } of await readOrganizationsOf(tx, client_id))
+      await audit(action, client_id, { orgId })
     return { client_id, is_active }
   },
 )

@@ -29,7 +29,7 @@ import { isRefused, readAssertion, verifyAssertion, type Assertion } from './ver
 import { isInDomains } from './vouched-email.ts'
 
 export const activateIdentityProvider: Verb<'activateIdentityProvider', ProviderDeps> = writeInSteps(
-  { author: 'owner', audit: 'identity_provider.activated' },
+  { author: 'owner', audit: ['identity_provider.activated', 'identity_link.created'] },
   async (context, { assertion }) => {
     const { db, clock, orgId, userId, transaction } = context
     requireEnterpriseAuth(context)

@@ -20,7 +20,9 @@ export const moveIdentityProvider: Verb<'moveIdentityProvider'> = write(
       throw new ServiceError('NOT_FOUND', 'No organization has this issuer and tenant on')
     }
     const ended = await endProof(tx, clock, provider.id)
-    await audit('identity_provider.moved', andEnded(`${provider.name}: ${issuer}`, ended), provider.orgId)
+    await audit('identity_provider.moved', andEnded(`${provider.name}: ${issuer}`, ended), {
+      orgId: provider.orgId,
+    })
     return {
       org_id: provider.orgId,
       issuer,

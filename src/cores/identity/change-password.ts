@@ -11,7 +11,7 @@ import { holdPassword, type PasswordDeps } from './sign-in-with-password.ts'
 import { setPassword } from './set-password.ts'
 
 export const changePassword: Verb<'changePassword', PasswordDeps> = writeInSteps(
-  { by: 'person' },
+  { by: 'person', audit: ['password.changed', 'access.ended'] },
   async (context, { current_password, new_password, end_api_tokens }) => {
     const { db, clock, userId, principal, transaction } = context
     const [row] = await db.select().from(passwords).where(eq(passwords.userId, userId))

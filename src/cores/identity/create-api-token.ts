@@ -12,7 +12,7 @@ import { write, type Verb } from '../verb.ts'
 import { insertApiToken, isLive, presentApiToken, type TokenDeps } from './api-token-rows.ts'
 
 export const createApiToken: Verb<'createApiToken', TokenDeps> = write(
-  { author: ['viewer', 'update'] },
+  { author: ['viewer', 'update'], audit: 'token.created' },
   async (context, input) => {
     const { tx, clock, member, orgId, userId } = context
     if (input.role_cap !== undefined && !atLeast(member.role, input.role_cap))

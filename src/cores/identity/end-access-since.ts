@@ -14,7 +14,7 @@ import { write, type Verb } from '../verb.ts'
 import { recordEndedAccess, totalOf, type EndedInOrganization } from './record-ended-access.ts'
 
 export const endAccessSince: Verb<'endAccessSince'> = write(
-  { by: 'principal' },
+  { by: 'principal', audit: ['access.ended', 'identity_link.removed'] },
   async ({ tx, clock, principal }, { since, all, user_id }) => {
     const isOwn = !all && user_id === undefined
     // Before it is locked with others: two calls by one session would wait for each other.

@@ -18,7 +18,7 @@ export const signOut: Verb<'signOut'> = write(
     if (!row) throw notFound()
     recordEnding(tx, 'session', [row])
     const current = await currentMembership(tx, row.userId, row.orgId)
-    if (current) await audit('session.ended', undefined, current.org.id)
+    if (current) await audit('session.ended', undefined, { orgId: current.org.id })
     return {}
   },
 )

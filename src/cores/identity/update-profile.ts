@@ -7,7 +7,7 @@ import { recordProfileChange } from './record-profile-change.ts'
 import { showProfile } from './show-profile.ts'
 
 export const updateProfile: Verb<'updateProfile', Mail> = write(
-  { by: 'person' },
+  { by: 'person', audit: 'profile.changed' },
   async (context, { name }) => {
     const { tx, clock, userId, principal } = context
     const [before] = await tx.select().from(users).where(eq(users.id, userId)).for('update')

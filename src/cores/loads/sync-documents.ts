@@ -40,7 +40,7 @@ import { leaseSecondsLeft } from './upload-load-part.ts'
 type File = { readonly path: string; readonly sha256: string; readonly bytes: number }
 
 export const syncDocuments: Verb<'syncDocuments', LoadDeps> = writeInSteps(
-  { audit: 'load.started' },
+  { audit: ['load.started', 'data_source.configured'] },
   async (context, { name, files, keep }) => {
     const { db, clock, member, orgId, userId, principal, transaction } = context
     const source = await requireDocuments(db, orgId, name)

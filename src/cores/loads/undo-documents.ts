@@ -25,7 +25,7 @@ import { literal, oneAtATime } from './staging.ts'
 import { readUndoUntil } from './version-before.ts'
 
 export const undoDocuments: Verb<'undoDocuments', LoadDeps> = writeInSteps(
-  { audit: 'documents.undone' },
+  { audit: ['documents.undone', 'data_source.configured'] },
   async (context, { name, version }) => {
     const { db, clock, member, orgId, principal, transaction } = context
     const { signal } = principal

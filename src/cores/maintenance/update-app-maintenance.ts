@@ -12,7 +12,11 @@ import { recordChange } from './record-change.ts'
 import { lockSettings, lockSwitch, maintenanceOff } from './settings-rows.ts'
 
 export const updateAppMaintenance: Verb<'updateAppMaintenance', WithDirectory> = write(
-  { author: 'admin', audit: ['maintenance.app_switched_on', 'maintenance.app_switched_off'] },
+  {
+    author: 'admin',
+    audit: ['maintenance.app_switched_on', 'maintenance.app_switched_off'],
+    events: 'org.maintenance.changed',
+  },
   async ({ tx, clock, orgId, member, principal, directory, audit }, { alias, enabled }) => {
     const found = await requireAppMaintenance({ directory }, tx, principal, alias)
     const settings = await lockSettings(tx, orgId, 'share')

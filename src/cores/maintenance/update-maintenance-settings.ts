@@ -3,11 +3,8 @@ import type { Transaction } from '../../../db/connect.ts'
 import { and, eq } from '../../../db/drizzle.ts'
 import { notify } from '../../../db/listen.ts'
 import { maintenanceRuns, maintenanceSettings } from '../../../db/schema.ts'
-import type { AuditAction } from '../../contracts/audit.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import type { Handler } from '../../contracts/operations.ts'
-import { recordAudit } from '../record-audit.ts'
-import type { Clock } from '../dependencies.ts'
 import { requireRole, type MemberPrincipal } from '../principal.ts'
 import { nextDueAt, problemsWithCron } from '../schedule.ts'
 import { write, type Verb } from '../verb.ts'
@@ -23,8 +20,12 @@ import {
 } from './settings-rows.ts'
 
 export const updateMaintenanceSettings: Verb<'updateMaintenanceSettings', WithMaintenanceModels> = write(
-  { author: 'admin' },
-  async ({ tx, clock, member, orgId, maintenanceModels }, input) => {
+  {
+    author: 'admin',
+    audit: ['maintenance.switched_on', 'maintenance.switched_off', 'maintenance.changed'],
+    events: 'org.maintenance.changed',
+  },
+  async ({ tx, clock, member, orgId, maintenanceModels, audit }, input) => {
     const before = await lockOrCreateSettings(tx, orgId)
     const now = clock()
     const after = withNextSlot(before, merge(before, input), now)
@@ -38,7 +39,10 @@ export const updateMaintenanceSettings: Verb<'updateMaintenanceSettings', WithMa
     if (before.enabled && !after.enabled) await turnAppsOff(tx, clock, after.orgId)
     else if (after.model !== before.model) await changeWaiting(tx, after, now)
     await recordRightsChange(tx, before, after)
-    await recordChanges(tx, clock, member, before, after)
+    if (after.enabled !== before.enabled)
+      await audit(after.enabled ? 'maintenance.switched_on' : 'maintenance.switched_off')
+    const changed = changesOf(before, after)
+    if (changed.length > 0) await audit('maintenance.changed', changed.join(', '))
     if (decidesRuns(before, after)) await recordChange(tx, clock, member, null)
     return presentSettings(tx, after, { maintenanceModels, clock, userId: member.userId })
   },
@@ -147,24 +151,6 @@ const decidesRuns = (before: Settings, after: Settings): boolean =>
   ) ||
   after.allowedClasses.some((name) => !before.allowedClasses.includes(name)) ||
   before.protectedPaths.some((path) => !after.protectedPaths.includes(path))
-
-async function recordChanges(
-  tx: Transaction,
-  clock: Clock,
-  actor: MemberPrincipal,
-  before: Settings,
-  after: Settings,
-): Promise<void> {
-  const { orgId } = after
-  if (after.enabled !== before.enabled) {
-    const action: AuditAction = after.enabled ? 'maintenance.switched_on' : 'maintenance.switched_off'
-    await recordAudit(tx, clock, actor, { orgId, action })
-  }
-  const changed = changesOf(before, after)
-  if (changed.length > 0) {
-    await recordAudit(tx, clock, actor, { orgId, action: 'maintenance.changed', subject: changed.join(', ') })
-  }
-}
 
 function changesOf(before: Settings, after: Settings): string[] {
   const change = (name: string, from: string | number | null, to: string | number | null) =>

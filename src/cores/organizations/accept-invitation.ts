@@ -26,7 +26,10 @@ import { invitationHash } from './send-invitation.ts'
 type Found = { invitation: typeof invitations.$inferSelect; org: typeof organizations.$inferSelect }
 
 export const acceptInvitation: Verb<'acceptInvitation', Keys> = write(
-  { by: 'person' },
+  {
+    by: 'person',
+    audit: ['invitation.accepted', 'identity_link.removed', 'member.joined_another', 'profile.email_lost'],
+  },
   async (context, { token }) => {
     const { tx, principal, userId } = context
     return acceptInvitationAs(tx, context, { ...principal, userId }, token)

@@ -12,7 +12,7 @@ import { lockOwners } from './membership-changes.ts'
 import type { InvitationDeps } from './send-invitation.ts'
 
 export const addOwnerAsOperator: Verb<'addOwnerAsOperator', InvitationDeps> = writeInSteps(
-  { by: 'principal', audit: 'owner.added' },
+  { by: 'principal', audit: ['owner.added', 'identity_link.removed'] },
   async (context, { org_id, email }) => {
     const { clock, principal, transaction } = context
     const { org, owner } = await transaction(async ({ tx, audit }) => {
@@ -26,7 +26,7 @@ export const addOwnerAsOperator: Verb<'addOwnerAsOperator', InvitationDeps> = wr
       if (added.user) {
         await endUnprovenLinks(tx, clock, principal, { orgId: org_id, userId: added.user.id })
       }
-      await audit('owner.added', email, org_id)
+      await audit('owner.added', email, { orgId: org_id })
       return { org: row, owner: added }
     })
     return presentOwner(context, owner, org.name)

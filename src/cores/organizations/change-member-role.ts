@@ -18,7 +18,7 @@ import {
 } from './membership-changes.ts'
 
 export const changeMemberRole: Verb<'changeMemberRole'> = write(
-  { audit: 'member.role_changed' },
+  { audit: ['member.role_changed', 'identity_link.removed'] },
   async ({ tx, clock, principal, orgId, audit }, { user_id, role }) => {
     await lockOwners(tx, orgId)
     const member = await lockAuthor(tx, clock, requireMember(principal), 'admin')

@@ -19,7 +19,7 @@ export const createOrganizationAsOperator: Verb<'createOrganizationAsOperator', 
         await refuseTakenName(tx, name)
         const row = await insertOrganization(tx, clock, { name, foundedBy: null })
         await claimDomains(tx, row.id, domains)
-        await audit('organization.created', name, row.id)
+        await audit('organization.created', name, { orgId: row.id })
         if (admin_email === undefined) return { org: row, owner: null }
         return {
           org: row,

@@ -16,7 +16,7 @@ export const createOrganization: Verb<'createOrganization', FoundingDeps> = writ
     await tx
       .insert(memberships)
       .values({ orgId: org.id, userId, role: 'owner', joinedBy: 'creation', joinedAt: clock() })
-    await audit('organization.created', name, org.id)
+    await audit('organization.created', name, { orgId: org.id })
     return { id: org.id, name: org.name, slug: org.slug, role: 'owner' as const }
   },
 )

@@ -6,7 +6,7 @@ import { endMember } from './end-member.ts'
 import { lockOwners } from './membership-changes.ts'
 
 export const removeMember: Verb<'removeMember'> = write(
-  { audit: ['member.left', 'member.removed'], events: 'org.member.removed' },
+  { audit: ['member.left', 'member.removed', 'identity_link.removed'], events: 'org.member.removed' },
   async ({ tx, clock, orgId, userId, principal }, { user_id }) => {
     if (user_id === userId) requireSession(principal)
     await lockOwners(tx, orgId)

@@ -19,6 +19,7 @@ export const updateOrganization: Verb<'updateOrganization'> = write(
       'agents.switched_off',
       'support.switched_on',
       'support.switched_off',
+      'support.ended',
       'organization.updated',
     ],
   },

@@ -9,10 +9,11 @@ import { write, type Verb } from '../verb.ts'
 import { notClaimed, requireClaimedRun } from './claimed-run.ts'
 import { endRun } from './end-run.ts'
 import { isRunOf, presentRun, type PipelineRun } from './pipeline-rows.ts'
+import { TROUBLE_EVENTS } from './pipeline-trouble.ts'
 import { refreshPresence } from './worker-presence.ts'
 
 export const finishPipelineRun: Verb<'finishPipelineRun', WithDirectory> = write(
-  { by: 'principal' },
+  { by: 'principal', events: TROUBLE_EVENTS },
   async ({ tx, clock, principal, directory }, { alias, succeeded, message, ...claim }) => {
     const app = await requireAppWriter(directory, tx, principal, alias)
     const { pipeline, run } = await requireClaimedRun(tx, app, claim)

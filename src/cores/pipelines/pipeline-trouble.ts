@@ -5,10 +5,16 @@
 import type { Transaction } from '../../../db/connect.ts'
 import { pipelines } from '../../../db/schema.ts'
 import type { EventType } from '../../contracts/events.ts'
-import type { PipelineTrouble } from '../../contracts/pipeline-states.ts'
+import { PIPELINE_TROUBLES, type PipelineTrouble } from '../../contracts/pipeline-states.ts'
 import type { Clock } from '../dependencies.ts'
 import { recordEvent } from '../outbox.ts'
 import { hasPipelineKey, type Pipeline } from './pipeline-rows.ts'
+
+/** What a run may cause, whatever its outcome is. */
+export const TROUBLE_EVENTS = [
+  'pipeline.run.recovered',
+  ...PIPELINE_TROUBLES.map((trouble) => `pipeline.run.${trouble}` as const),
+] as const satisfies readonly EventType[]
 
 export type RunOutcome = 'succeeded' | PipelineTrouble
 

@@ -7,10 +7,11 @@ import type { WithDirectory } from '../directory/index.ts'
 import { write, type Verb } from '../verb.ts'
 import { makeDueRun } from './make-due-runs.ts'
 import { hasPipelineKey, isRunOf, presentWithRuns, requireLocked, type Pipeline } from './pipeline-rows.ts'
+import { TROUBLE_EVENTS } from './pipeline-trouble.ts'
 import { dueAfter, requireSchedule } from './schedule-of.ts'
 
 export const updatePipeline: Verb<'updatePipeline', WithDirectory> = write(
-  { by: 'principal', audit: 'pipeline.changed' },
+  { by: 'principal', audit: 'pipeline.changed', events: TROUBLE_EVENTS },
   async ({ tx, clock, principal, directory, audit }, { alias, pipeline_id, ...given }) => {
     const app = await requireAppWriter(directory, tx, principal, alias)
     const before = await requireLocked(tx, app, pipeline_id)
@@ -44,7 +45,7 @@ export const updatePipeline: Verb<'updatePipeline', WithDirectory> = write(
     await audit(
       'pipeline.changed',
       `${alias}: ${before.name} (${changed.map((name) => LABELS[name]).join(', ')})`,
-      before.orgId,
+      { orgId: before.orgId },
     )
     return presentWithRuns(tx, after!)
   },

@@ -9,7 +9,7 @@ import { lockProposal, presentOne } from './proposal-rows.ts'
 import { announceDecision, auditDecision, decidedBy } from './record-decision.ts'
 
 export const approveProposal: Verb<'approveProposal', WithDirectory> = write(
-  { by: 'principal' },
+  { by: 'principal', audit: 'proposal.approved', events: 'application.maintenance.proposal.approved' },
   async (context, { alias, proposal_id, diff_sha256, note }) => {
     const { tx, clock, principal } = context
     const { app, principal: member, viewing } = await lockDecider(tx, context, principal, alias)

@@ -7,7 +7,7 @@ import { changeProposal, lockProposal, presentOne, setFinding } from './proposal
 import { announceDecision, auditDecision, decidedBy } from './record-decision.ts'
 
 export const denyProposal: Verb<'denyProposal', WithDirectory> = write(
-  { by: 'principal' },
+  { by: 'principal', audit: 'proposal.denied', events: 'application.maintenance.proposal.denied' },
   async (context, { alias, proposal_id, diff_sha256, note }) => {
     const { tx, clock, principal } = context
     const { app, principal: member, viewing } = await lockDecider(tx, context, principal, alias)

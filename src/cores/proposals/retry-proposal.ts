@@ -14,8 +14,7 @@ import type { WithDirectory } from '../directory/index.ts'
 import { requireMember } from '../principal.ts'
 import { findPullRequest, watchAgain } from '../remotes/index.ts'
 import { findHead, lockStorage, requireRevision } from '../revisions/index.ts'
-import { withTransaction } from '../transaction.ts'
-import { writeInSteps, type Verb } from '../verb.ts'
+import { writeInSteps, type InSteps, type Verb } from '../verb.ts'
 import { carryOut } from './carry-out.ts'
 import { deployProposal } from './deploy-proposal.ts'
 import { prepareChange, type PreparedChange } from './prepare-change.ts'
@@ -36,7 +35,7 @@ type RetryDeps = ProposalDeps & WithDirectory
 type Asked = { readonly alias: string; readonly proposal_id: string; readonly diff_sha256: string }
 
 export const retryProposal: Verb<'retryProposal', RetryDeps> = writeInSteps(
-  { by: 'principal' },
+  { by: 'principal', audit: 'proposal.retried' },
   async (context, asked) => {
     const { clock, principal, transaction } = context
     const applied = await applyToHead(context, principal, asked)
@@ -63,7 +62,7 @@ type Applied = { readonly head: string; readonly change: PreparedChange }
 
 /** Before the transaction, because comparing takes its time. Undefined: it is not stale, or whoever asks may not retry it. */
 async function applyToHead(
-  deps: RetryDeps,
+  deps: RetryDeps & InSteps<{ readonly by: 'principal'; readonly audit: 'proposal.retried' }>,
   principal: Principal,
   { alias, proposal_id, diff_sha256 }: Asked,
 ): Promise<Applied | undefined> {
@@ -71,7 +70,7 @@ async function applyToHead(
   const proposal = await requireProposal(deps.db, app, proposal_id)
   if (proposal.state !== 'stale') return undefined
   // Everything that would refuse it does so now: nobody who may not retry makes us compare.
-  await withTransaction(deps.db, async (tx) => {
+  await deps.transaction(async ({ tx }) => {
     const { viewing } = await lockDecider(tx, deps, principal, alias)
     await refuseUnlessAllowed(tx, 'retry', proposal, viewing, diff_sha256)
   })

@@ -123,7 +123,14 @@ type Found = Omit<typeof receipts.$inferInsert, 'isRehearsal'>
 
 export const endWithReceipt: Verb<'endWithReceipt'> = writeInSteps(
   {
-    audit: ['access.ended', 'grant.revoked', 'machine_agent.removed', 'member.removed', 'client.blocked'],
+    audit: [
+      'access.ended',
+      'grant.revoked',
+      'machine_agent.removed',
+      'member.removed',
+      'identity_link.removed',
+      'client.blocked',
+    ],
     events: 'org.member.removed',
   },
   async ({ db, clock, member, orgId, transaction }, { of, id, dry_run }) => {

@@ -6,7 +6,7 @@ import { giveUpPullRequests } from './pull-request-rows.ts'
 import { isRemote, requireRemote } from './remote-rows.ts'
 
 export const removeAppRemote: Verb<'removeAppRemote', WithDirectory> = write(
-  { author: 'admin', audit: 'app.remote_removed' },
+  { author: 'admin', audit: 'app.remote_removed', events: 'application.maintenance.proposal.failed' },
   async ({ tx, clock, member, directory, audit }, { alias }) => {
     const { orgId, id: appId } = await requireAppReader(directory, tx, member, alias)
     const { url } = await requireRemote(tx, { orgId, appId })

@@ -10,7 +10,7 @@ import { giveUpPullRequests, wakePullRequests } from './pull-request-rows.ts'
 import { lockRemote, presentRemote, sealToken, type RemoteDeps } from './remote-rows.ts'
 
 export const setAppRemote: Verb<'setAppRemote', WithDirectory & RemoteDeps & WithGitHosts> = writeInSteps(
-  { author: 'admin', audit: 'app.remote_set' },
+  { author: 'admin', audit: 'app.remote_set', events: 'application.maintenance.proposal.failed' },
   async (context, { alias, host, url, token }) => {
     const { db, clock, member, directory, gitHosts, dataKeys, transaction } = context
     // Before the host is asked: an app of another organization is not there.

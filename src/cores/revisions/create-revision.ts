@@ -10,7 +10,7 @@ import type { SourceLimits } from './storage.ts'
 const PROBLEMS_MAX = 100
 
 export const createRevision: Verb<'createRevision', WithDirectory & SourceLimits> = write(
-  { by: 'principal' },
+  { by: 'principal', audit: 'revision.pushed' },
   async (context, { alias, files, ...from }) => {
     const { tx, principal, directory } = context
     const app = await requireAppWriter(directory, tx, principal, alias)

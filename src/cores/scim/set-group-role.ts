@@ -9,7 +9,7 @@ import { write, type Verb } from '../verb.ts'
 import { giveRoles } from './roles.ts'
 
 export const setGroupRole: Verb<'setGroupRole'> = write(
-  { author: 'owner', audit: ['scim.role_set', 'member.role_changed'] },
+  { author: 'owner', audit: ['scim.role_set', 'member.role_changed', 'identity_link.removed'] },
   async ({ tx, clock, orgId, principal, audit }, { group_id, role: given }) => {
     const role = given === 'none' ? null : given
     const group = await lockGroup(tx, orgId, group_id)

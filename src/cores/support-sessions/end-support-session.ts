@@ -6,7 +6,7 @@ import { endLiveSupportSessions } from './end-live-support-sessions.ts'
 import { hasSupportSessionId } from './live-support-session.ts'
 
 export const endSupportSession: Verb<'endSupportSession'> = write(
-  {},
+  { audit: 'support.ended' },
   async ({ tx, clock, member, orgId }, { support_session_id }) => {
     const [found] = await tx
       .select({ id: supportSessions.id })

@@ -4,7 +4,6 @@ import { and, asc, eq, isNotNull, or } from '../../../db/drizzle.ts'
 import { memberships, organizations, supportSessions, users } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
 import { makeId } from '../../contracts/ids.ts'
-import { recordAudit } from '../record-audit.ts'
 import type { Storage } from '../dependencies.ts'
 import { write, type Verb } from '../verb.ts'
 import { isLive } from './live-support-session.ts'
@@ -12,8 +11,8 @@ import { presentSupportSession } from './present-support-session.ts'
 import { supportSessionEvent } from './support-session-event.ts'
 
 export const startSupportSession: Verb<'startSupportSession'> = write(
-  { by: 'principal', events: 'org.support_access.started' },
-  async ({ tx, clock, principal, event }, { org, staff_email, reason, minutes }) => {
+  { by: 'principal', audit: 'support.started', events: 'org.support_access.started' },
+  async ({ tx, clock, principal, audit, event }, { org, staff_email, reason, minutes }) => {
     const orgId = await findOpenOrganization(tx, org)
     const staff = await findStaff(tx, staff_email)
     await refuseSecondAccess(tx, clock, orgId, staff.id)
@@ -29,9 +28,8 @@ export const startSupportSession: Verb<'startSupportSession'> = write(
         expiresAt: new Date(now.getTime() + minutes * 60_000),
       })
       .returning()
-    const actor = { ...principal, orgId, supportSessionId: row!.id }
-    const subject = `${staff.email}: ${reason}`
-    await recordAudit(tx, clock, actor, { orgId, action: 'support.started', subject })
+    const as = { ...principal, orgId, supportSessionId: row!.id }
+    await audit('support.started', `${staff.email}: ${reason}`, { orgId, as })
     await event(supportSessionEvent(row!, 'org.support_access.started'))
     return { ...presentSupportSession(row!, staff, now), org_id: orgId }
   },

@@ -6,7 +6,6 @@ import { WORKLOAD_BINDINGS_PER_APP } from '../../contracts/limits.ts'
 import type { Principal } from '../../contracts/operation.ts'
 import { requireAppReader, type App } from '../apps/index.ts'
 import { recordEnding } from '../record-ending.ts'
-import { recordAudit } from '../record-audit.ts'
 import type { Transaction } from '../../../db/connect.ts'
 import type { WithDirectory } from '../directory/index.ts'
 import { writeInSteps, type Verb } from '../verb.ts'
@@ -24,7 +23,7 @@ export type BindingDeps = {
 }
 
 export const bindServiceAccount: Verb<'bindServiceAccount', WithDirectory & BindingDeps> = writeInSteps(
-  { author: 'admin', audit: 'app.service_account_bound' },
+  { author: 'admin', audit: ['app.service_account_bound', 'app.service_account_unbound'] },
   async (
     { db, clock, userId, principal, findServiceAccount, workloadAudience, directory, transaction },
     { alias, ...account },
@@ -39,10 +38,9 @@ export const bindServiceAccount: Verb<'bindServiceAccount', WithDirectory & Bind
       await lockBindings(tx, app)
       for (const ended of await endOthers(tx, app.orgId, named, askedAt)) {
         recordEnding(tx, 'service_account', [ended])
-        await recordAudit(tx, clock, ended.orgId === app.orgId ? member : bySvc(member), {
+        await audit('app.service_account_unbound', subjectOf({ alias: ended.appAlias }, ended), {
           orgId: ended.orgId,
-          action: 'app.service_account_unbound',
-          subject: subjectOf({ alias: ended.appAlias }, ended),
+          as: ended.orgId === app.orgId ? member : bySvc(member),
         })
       }
       const bound = await findBinding(tx, app.orgId, named)

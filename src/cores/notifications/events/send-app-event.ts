@@ -3,7 +3,7 @@ import { confirmLater } from '../../../../db/commit-locally.ts'
 import type { Transaction } from '../../../../db/connect.ts'
 import { sql } from '../../../../db/drizzle.ts'
 import { ServiceError } from '../../../contracts/errors.ts'
-import { partsOfAppEvent } from '../../../contracts/events.ts'
+import { APP_EVENTS, partsOfAppEvent } from '../../../contracts/events.ts'
 import { maskSecrets } from '../../../contracts/mask-secrets.ts'
 import { sha256 } from '../../../trust/keyed-hash.ts'
 import { requireAppWriter, type App } from '../../apps/index.ts'
@@ -15,7 +15,7 @@ import { write, type Verb } from '../../verb.ts'
 export type AppEventDeps = WithDirectory & { readonly appUrl: URL; readonly appEventsPerDay: number }
 
 export const sendAppEvent: Verb<'sendAppEvent', AppEventDeps> = write(
-  { by: 'principal' },
+  { by: 'principal', events: APP_EVENTS },
   async ({ tx, clock, principal, directory, appUrl, appEventsPerDay }, { alias, ...input }) => {
     const app = await requireAppWriter(directory, tx, principal, alias)
     if (partsOfAppEvent(input.type).alias !== alias) {

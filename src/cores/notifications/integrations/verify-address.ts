@@ -1,7 +1,6 @@
 import { eq } from '../../../../db/drizzle.ts'
 import { emailSuppressions } from '../../../../db/schema.ts'
 import { ServiceError } from '../../../contracts/errors.ts'
-import { recordAudit } from '../../record-audit.ts'
 import { resetTarget } from '../delivery/reset-target.ts'
 import { write, type Verb } from '../../verb.ts'
 import { findByVerification, type FindDeps } from './address-verification.ts'
@@ -10,9 +9,9 @@ import { isVerified, updateIntegrationRow, workingState } from './integration-ro
 
 /** A second press of the button changes nothing. One that an admin turned off meanwhile is confirmed, and stays off. */
 export const verifyAddress: Verb<'verifyAddress', FindDeps> = write(
-  { by: 'principal' },
+  { by: 'principal', audit: 'integration.verified' },
   async (context, { token }) => {
-    const { tx, clock, principal, dataKeys } = context
+    const { tx, clock, principal, dataKeys, audit } = context
     const row = await findByVerification(context, token)
     if (!row) throw new ServiceError('NOT_FOUND', 'This link is no longer valid')
     if (isVerified(row)) return {}
@@ -28,9 +27,8 @@ export const verifyAddress: Verb<'verifyAddress', FindDeps> = write(
     await tx
       .delete(emailSuppressions)
       .where(eq(emailSuppressions.emailDigest, emailDigest(dataKeys, address)))
-    const by = { ...principal, userName: 'a verification link' }
-    const audited = { orgId: row.orgId, action: 'integration.verified', subject: row.name } as const
-    await recordAudit(tx, clock, by, audited)
+    const as = { ...principal, userName: 'a verification link' }
+    await audit('integration.verified', row.name, { orgId: row.orgId, as })
     return {}
   },
 )

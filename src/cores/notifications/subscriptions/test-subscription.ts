@@ -1,4 +1,5 @@
 import { ServiceError } from '../../../contracts/errors.ts'
+import { TEST_EVENT } from '../../../contracts/events.ts'
 import { recordTestEvent } from '../../outbox.ts'
 import { requireActive } from '../integrations/integration-rows.ts'
 import { throttleTests } from '../integrations/throttle-tests.ts'
@@ -6,7 +7,7 @@ import { write, type Verb } from '../../verb.ts'
 import { lockSubscription } from './subscription-rows.ts'
 
 export const testSubscription: Verb<'testSubscription'> = write(
-  { audit: 'subscription.tested' },
+  { audit: 'subscription.tested', events: TEST_EVENT },
   async ({ tx, clock, orgId, userId, audit }, { subscription_id }) => {
     const { subscription: row, integration } = await lockSubscription(tx, orgId, subscription_id)
     requireActive(integration)

@@ -3,7 +3,6 @@ import type { Handle } from '../../../../db/connect.ts'
 import { and, eq, inArray } from '../../../../db/drizzle.ts'
 import { integrations, subscriptions } from '../../../../db/schema.ts'
 import type { DataKeys } from '../../../trust/data-key.ts'
-import { recordAudit } from '../../record-audit.ts'
 import type { Storage } from '../../dependencies.ts'
 import { togetherKeys } from '../fan-out/default-subscriptions.ts'
 import { integrationKey } from '../integrations/integration-rows.ts'
@@ -51,12 +50,12 @@ export const patternsOf = (rows: readonly SubscriptionRow[]): string =>
 
 /** Only the person can turn it on again. */
 export const unsubscribe: Verb<'unsubscribe', UnsubscribeDeps> = writeInSteps(
-  { by: 'principal' },
+  { by: 'principal', audit: 'subscription.unsubscribed' },
   async (context, { token }) => {
-    const { clock, principal, transaction } = context
+    const { principal, transaction } = context
     const named = readToken(context, token)
     if (!named) return {}
-    await transaction(async ({ tx }) => {
+    await transaction(async ({ tx, audit }) => {
       const [row] = await tx.select().from(subscriptions).where(subscriptionBy(named)).for('update')
       if (!row || row.disabledReason === 'unsubscribed') return
       if (!(await isCurrentMailbox(tx, named, row))) return
@@ -73,10 +72,8 @@ export const unsubscribe: Verb<'unsubscribe', UnsubscribeDeps> = writeInSteps(
             ),
           ),
         )
-      const by = { ...principal, userName: 'an unsubscribe link' }
-      const { orgId } = row
-      const subject = patternsOf(ended)
-      await recordAudit(tx, clock, by, { orgId, action: 'subscription.unsubscribed', subject })
+      const as = { ...principal, userName: 'an unsubscribe link' }
+      await audit('subscription.unsubscribed', patternsOf(ended), { orgId: row.orgId, as })
     })
     return {}
   },
