@@ -235,7 +235,7 @@ export const ATTEMPT_LEASE_SECONDS = 120
  */
 export const RECOVERY = { batch: 100, scanned: 5_000, open: 200, everySeconds: 1, pausedSeconds: 60 }
 /** Events that are fanned out at once: a newcomer's waits for no more than these. */
-export const FAN_OUT_EVENTS = 100
+export const FAN_OUT_EVENTS = 50
 /** Deliveries in one transaction, so that it stays short. */
 export const FAN_OUT_PAGE = 10_000
 /** An endpoint that failed for so long without a success is stopped, and owners and admins are notified. */

@@ -102,7 +102,7 @@ async function insertEvent(
 }
 
 /** In one transaction; the next batch follows at once. */
-const BATCH = 100
+const BATCH = 50
 /** One worker ships those of an organization at a time, so that they arrive in their order. */
 const WAITING = { table: 'outbox', isWaiting: sql`true`, lock: 7_382_001 } as const
 
