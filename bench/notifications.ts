@@ -16,7 +16,7 @@ import { claimMessages } from '../src/cores/notifications/delivery/claim-message
 import { prepareMonths } from '../src/cores/partitions.ts'
 import { shipOutbox } from '../src/cores/outbox.ts'
 import { shipAndFanOut } from '../src/cores/notifications/index.ts'
-import { notificationHarness } from '../test/support/notification-harness.ts'
+import { notificationHarness, type HarnessOrg } from '../test/support/notification-harness.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 import { selfSigned } from '../test/support/self-signed.ts'
 import { cpuSeconds, file, freePort, median, run, untilSays, type Program } from './programs.ts'
@@ -47,6 +47,8 @@ const FLOOD_TARGET = 2_000
 /** Receivers that accept and never answer, of the organization whose healthy one is measured. */
 const HUNG = [4, 20, 40]
 const HUNG_TARGET = 2
+/** More than are fanned out while it is measured. */
+const WAITING = sized(10_000, 100)
 /** Of which the median counts. */
 const MEASURED = sized(40, 4)
 const EVERY_MS = 250
@@ -326,12 +328,15 @@ export async function inDatabase<T>(
   }
 }
 
-/** From the event to the healthy receiver, alone and beside those that hang; as many of each as can be are in flight. */
+/**
+ * From the event to the healthy receiver, alone and beside those that hang, as many of each as can be in flight: of its own
+ * organization, and of another, which then has many events waiting.
+ */
 const besideHung = ({ url: server, ca }: Stage) =>
   inDatabase(server, async (connection, url) => {
     const dataKey = randomBytes(32).toString('hex')
     const harness = await notificationHarness(connection, dataKey, Date.now())
-    const org = await harness.organization()
+    const [busy, other] = [await harness.organization(), await harness.organization()]
     const receivedAt = new Map<string, number>()
     const healthy = createServer((request, response) => {
       let body = ''
@@ -347,17 +352,19 @@ const besideHung = ({ url: server, ca }: Stage) =>
       await once(one.listen(0, '127.0.0.1'), 'listening')
       return `http://127.0.0.1:${(one.address() as AddressInfo).port}`
     }
-    const connectTo = async (address: string, pattern: string) => {
+    const connectTo = async (org: HarnessOrg, address: string, pattern: string) => {
       const { integrationId } = await harness.integration(org, 'webhook', { url: address })
       await harness.subscription(org, integrationId, pattern)
     }
-    await connectTo(`${await listening(healthy)}/`, 'deploy.*')
+    const healthyAt = await listening(healthy)
+    for (const org of [busy, other]) await connectTo(org, `${healthyAt}/${org.id}`, 'deploy.*')
+    await connectTo(busy, `${healthyAt}/waiting`, 'pipeline.*')
     const silentAt = await listening(silent)
     const sender = run([
       file('notification-sender.ts'),
       JSON.stringify({ url, dataKey, group: IN_FLIGHT.min, ca }),
     ])
-    const measureOnce = async (n: number) => {
+    const measureOnce = async (org: HarnessOrg, n: number) => {
       await sleep(n * EVERY_MS)
       const subject = `things/${randomBytes(8).toString('hex')}`
       const start = performance.now()
@@ -365,25 +372,39 @@ const besideHung = ({ url: server, ca }: Stage) =>
       while (!receivedAt.has(subject)) await sleep(2)
       return receivedAt.get(subject)! - start
     }
-    const measured = async () =>
-      median(await Promise.all(Array.from({ length: MEASURED }, (_, n) => measureOnce(n))))
+    const measured = async (org: HarnessOrg) =>
+      median(await Promise.all(Array.from({ length: MEASURED }, (_, n) => measureOnce(org, n))))
     try {
       await untilSays('ready', sender)
-      await measured()
-      const quiet = await measured()
+      await measured(busy)
+      const quiet = { busy: await measured(busy), other: await measured(other) }
       const lines: string[] = []
+      const compare = async (what: string, org: HarnessOrg, quietMs: number) => {
+        const ms = await measured(org)
+        const ratio = ms / quietMs
+        lines.push(
+          `a healthy receiver beside ${what}: ${ms.toFixed(0)} ms, ${ratio.toFixed(2)}x of its quiet ${quietMs.toFixed(0)} ms (target at most ${HUNG_TARGET}x: ${metOrMissed(ratio <= HUNG_TARGET)})`,
+        )
+      }
       let hung = 0
       for (const count of HUNG) {
         const more = count - hung
-        for (; hung < count; hung++) await connectTo(`${silentAt}/${hung}`, 'application.check.*')
-        for (let n = 0; n < 10; n++) await harness.record(org, { type: 'application.check.failed' })
+        for (; hung < count; hung++) await connectTo(busy, `${silentAt}/${hung}`, 'application.check.*')
+        for (let n = 0; n < 10; n++) await harness.record(busy, { type: 'application.check.failed' })
         while ((await inFlightOf(connection)) < more * LANES.perTarget) await sleep(50)
-        const ms = await measured()
-        const ratio = ms / quiet
-        lines.push(
-          `a healthy receiver beside ${count} hung ones of its organization: ${ms.toFixed(0)} ms, ${ratio.toFixed(2)}x of its quiet ${quiet.toFixed(0)} ms (target at most ${HUNG_TARGET}x: ${metOrMissed(ratio <= HUNG_TARGET)})`,
-        )
+        await compare(`${count} hung ones of its organization`, busy, quiet.busy)
       }
+      await compare(`${hung} hung ones of another organization`, other, quiet.other)
+      await connection.sql.query(`
+        insert into outbox (org_id, id, source, dedup_key, type, subject, data, occurred_at)
+        select '${busy.id}', 'evt_waiting' || n, 'bench', 'waiting-' || n, 'pipeline.run.failed', 'things/' || n,
+          '{"pipeline_id":"pl_1"}', now()
+        from generate_series(1, ${WAITING}) n`)
+      await compare(
+        `${WAITING.toLocaleString('en')} waiting events of another organization`,
+        other,
+        quiet.other,
+      )
       return lines
     } finally {
       // What is in flight to the silent ones would be waited for.
