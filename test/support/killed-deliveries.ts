@@ -98,13 +98,6 @@ export async function end({ child, exited }: Running): Promise<void> {
   await exited
 }
 
-/** A kill is worth something while messages are on their way: after some more of them, and then in the midst of one. */
-export async function untilInTheMidst(received: readonly string[]): Promise<void> {
-  const enough = received.length + 1 + Math.random() * 60
-  for (let waited = 0; received.length < enough && waited < 10_000; waited += 5) await sleep(5)
-  await sleep(Math.random() * 50)
-}
-
 export async function untilDone(worker: Running): Promise<void> {
   for (let waited = 0; worker.left() > 0 && waited < 120_000; waited += 200) await sleep(200)
 }
