@@ -17,6 +17,8 @@ import { roundsOf } from './sizes.ts'
 const ROUNDS = roundsOf(5)
 const TARGET = 1.5
 const WAIT_TARGET_MS = 2_000
+/** Nothing that is only read waits for a standby. */
+const READ_TARGET_MS = 2_000
 /** Between two tries of whoever writes. */
 const PAUSE_MS = 20
 /** After which the bare client gives a connection up. */
@@ -93,10 +95,12 @@ async function race(cluster: Cluster, database: string, front: Front): Promise<s
 
   const rounds: { bare: number; ours: number }[] = []
   const calls: Call[] = []
+  const reads: Call[] = []
   for (let round = 0; round < ROUNDS; round++) {
     await cluster.untilWhole()
     const bare = writeBare(database)
     const ours = front.ports.map((port) => writeTickets(front, port, token))
+    const readers = front.ports.map((port) => read(front, port, token))
     await sleep(QUIET_MS)
     const [primary, from] = [await cluster.primary(), performance.now()]
     await cluster.switchover()
@@ -105,12 +109,16 @@ async function race(cluster: Cluster, database: string, front: Front): Promise<s
       await sleep(PAUSE_MS)
     }
     await sleep(QUIET_MS)
-    for (const { stop } of [bare, ...ours]) await stop()
+    for (const { stop } of [bare, ...ours, ...readers]) await stop()
     rounds.push({ bare: gapOf(bare), ours: Math.max(...ours.map(gapOf)) })
     calls.push(...ours.flatMap((writer) => writer.calls))
+    reads.push(...readers.flatMap((reader) => reader.calls))
   }
-  return report(rounds, calls)
+  return report(rounds, calls, reads)
 }
+
+const read = ({ send }: Front, port: number, token: string): Writer =>
+  write(async () => (await send({ path: '/api/v1/me', token }, port)).status)
 
 /** Written after something was not. */
 const isAfter = (call: Call, from: number, { calls }: Writer): boolean =>
@@ -189,7 +197,11 @@ function writeBare(url: string): Writer {
   }
 }
 
-function report(rounds: readonly { bare: number; ours: number }[], calls: readonly Call[]): string[] {
+function report(
+  rounds: readonly { bare: number; ours: number }[],
+  calls: readonly Call[],
+  reads: readonly Call[],
+): string[] {
   const seconds = (ms: number) => `${(ms / 1000).toFixed(2)} s`
   const said = (side: 'bare' | 'ours') => {
     const gaps = rounds.map((round) => round[side])
@@ -197,6 +209,7 @@ function report(rounds: readonly { bare: number; ours: number }[], calls: readon
   }
   const ratio = median(rounds.map(({ ours }) => ours)) / median(rounds.map(({ bare }) => bare))
   const longest = Math.max(...calls.map(({ ms }) => ms))
+  const longestRead = Math.max(...reads.map(({ ms }) => ms))
   const of500 = calls.filter(({ status }) => status === 500 || status === 0).length
   const others = [503, 504].map(
     (code) => `${calls.filter(({ status }) => status === code).length} of ${code}`,
@@ -207,5 +220,6 @@ function report(rounds: readonly { bare: number; ours: number }[], calls: readon
     `ratio          ${ratio.toFixed(2)}x (target ${TARGET}x: ${metOrMissed(ratio <= TARGET)})`,
     `calls          ${calls.length}: ${others.join(', ')}, ${of500} of 500 or without an answer (target 0: ${metOrMissed(of500 === 0)})`,
     `longest call   ${seconds(longest)} (target ${seconds(WAIT_TARGET_MS)}: ${metOrMissed(longest <= WAIT_TARGET_MS)})`,
+    `longest read   ${seconds(longestRead)} (target ${seconds(READ_TARGET_MS)}: ${metOrMissed(longestRead <= READ_TARGET_MS)})`,
   ]
 }
