@@ -44,7 +44,7 @@ test('200 endings: no text is lost, none is wrong, and memory does not grow', as
     await threads[Math.floor(Math.random() * threads.length)]?.terminate()
     // Where a thread needs longer to load than it lives, nothing would ever be done.
     const before = embedded
-    if (ending % 10 === 9) await expect.poll(() => embedded, { timeout: 60_000 }).toBeGreaterThan(before)
+    if (ending % 4 !== 3) await expect.poll(() => embedded, { timeout: 60_000 }).toBeGreaterThan(before)
     if (ending % 20 === 19) memory.push(Math.round(process.memoryUsage().rss / 1e6))
   }
   over.abort()

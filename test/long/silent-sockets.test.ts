@@ -16,7 +16,8 @@ import { rawClient, startupPacket, type RawClient } from '../support/wire-client
 
 const SQL = `create table notes (id text primary key, title text, embedding vector(3));
   insert into notes values ('1', 'one', '[1,0,0]')`
-const SECONDS = 6
+/** More sockets than are allowed, and so many logins of both beside them. */
+const ENOUGH = { sockets: 200, logins: 10 }
 
 let system: SystemWithDatabases
 let org: Org
@@ -71,9 +72,9 @@ test('while somebody keeps hundreds of silent sockets, everybody logs in and ask
   const silent = flood(login.port, login.user)
   const refusals: unknown[] = []
   let logins = 0
-  const until = performance.now() + SECONDS * 1000
-  await sleep(500)
-  while (performance.now() < until) {
+  // As many as it keeps open.
+  await expect.poll(() => silent.opened, { timeout: 60_000 }).toBeGreaterThan(100)
+  while (refusals.length === 0 && (silent.opened <= ENOUGH.sockets || logins <= ENOUGH.logins)) {
     for (const { url } of [neighbor, login]) {
       await atAddress(url, (sql) => sql`select title from notes`).then(
         () => (logins += 1),
@@ -86,6 +87,4 @@ test('while somebody keeps hundreds of silent sockets, everybody logs in and ask
   await silent.stop()
   console.log(`${silent.opened} sockets that said nothing, ${logins} logins, ${refusals.length} refused`)
   expect(refusals).toEqual([])
-  expect(logins).toBeGreaterThan(10)
-  expect(silent.opened, 'more than are allowed').toBeGreaterThan(200)
 })

@@ -220,6 +220,8 @@ test('a row that switches the address off blocks without a fetch, and ends what 
 describe('what is no document', () => {
   const whole = () => ({ client_id: host.origin + path, client_name: 'X', redirect_uris: [callback()] })
   const json = { 'content-type': 'application/json' }
+  /** Of the one that sends them one after the other, and never ends. */
+  let bytes = 0
   const answers: Record<string, () => void> = {
     'a redirect': () => {
       host.putClient('/elsewhere.json', { client_id: host.origin + path })
@@ -244,25 +246,25 @@ describe('what is no document', () => {
     'a byte every 100 ms': () =>
       host.put(path, (answer) => {
         answer.writeHead(200, json)
-        const drip = setInterval(() => answer.write(' '), 100)
+        const drip = setInterval(() => {
+          bytes += 1
+          answer.write(' ')
+        }, 100)
         answer.on('close', () => clearInterval(drip))
       }),
   }
-  test.each(Object.keys(answers))(
-    '%s: a page says so, within seconds, and nobody is sent anywhere',
-    async (what) => {
-      answers[what]!()
-      const began = performance.now()
-      const page = await newBrowser().open(client().request().url)
-      expect([page.status, page.location]).toEqual([400, undefined])
-      expect(page.headers.get('content-type')).toContain('text/html')
-      expect(page.words).toMatch(/Unknown assistant|Metadata document could not be fetched/)
-      expect(performance.now() - began).toBeLessThan(10_000)
-      // Not a second time for the error page, and never at the place it points to.
-      expect(host.hits(path)).toBe(1)
-      expect(host.hits('/elsewhere.json')).toBe(0)
-    },
-  )
+  test.each(Object.keys(answers))('%s: a page says so, and nobody is sent anywhere', async (what) => {
+    answers[what]!()
+    const page = await newBrowser().open(client().request().url)
+    expect([page.status, page.location]).toEqual([400, undefined])
+    expect(page.headers.get('content-type')).toContain('text/html')
+    expect(page.words).toMatch(/Unknown assistant|Metadata document could not be fetched/)
+    // Given up after some of them.
+    expect(bytes).toBeLessThan(100)
+    // Not a second time for the error page, and never at the place it points to.
+    expect(host.hits(path)).toBe(1)
+    expect(host.hits('/elsewhere.json')).toBe(0)
+  })
 
   test.each(['/', '', '/doc.json?x=1', '/doc.json#x', '/a/../doc.json'])(
     'an address that ends in %s is not fetched',

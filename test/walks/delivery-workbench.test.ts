@@ -278,9 +278,8 @@ describe('a test', () => {
     const waits = Array.from({ length: FAIR_QUEUES.deliveryWaits.running.organization + 5 }, () =>
       shown(delivery_id, { wait: 3 }),
     )
-    const looks = (await statementsDuring(system.db, () => Promise.allSettled(waits))).filter((text) =>
-      text.includes('count("attempts"."ended_at")'),
-    )
+    const isLook = (text: string) => text.includes('count("attempts"."ended_at")')
+    const looks = (await statementsDuring(system.db, () => Promise.allSettled(waits))).filter(isLook)
     const ended = await Promise.allSettled(waits)
     // Before it waits, twice until it is sure to be told, and at the end. Behind a pooler nobody tells: every second.
     expect(looks.length).toBeLessThanOrEqual((inject('isPooled') ? 5 : 4) * waits.length)
@@ -289,9 +288,10 @@ describe('a test', () => {
     expect(refused[0]).toMatchObject({ reason: { code: 'RATE_LIMITED' } })
     expect(ended.find(({ status }) => status === 'fulfilled')).toMatchObject({ value: { state: 'waiting' } })
     await drain({ kind: 'sent', httpStatus: 200 })
-    const before = performance.now()
-    expect(await shown(delivery_id, { wait: 20, attempts: 1 })).toMatchObject({ state: 'sent' })
-    expect(performance.now() - before).toBeLessThan(5_000)
+    const settled = await statementsDuring(system.db, async () => {
+      expect(await shown(delivery_id, { wait: 20, attempts: 1 })).toMatchObject({ state: 'sent' })
+    })
+    expect(settled.filter(isLook)).toHaveLength(1)
     await expect(other.owner.call(showDelivery, { delivery_id, wait: 1 })).rejects.toMatchObject({
       code: 'NOT_FOUND',
     })
