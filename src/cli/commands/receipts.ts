@@ -14,7 +14,7 @@ import { usageError } from '../usage-error.ts'
 const WAITS = 4
 const WAIT_SECONDS = 25
 
-export const revokeGrant: Run = async (ctx, input) => {
+export const revokeAgent: Run = async (ctx, input) => {
   if (input.options['receipt'] === true) return end(ctx, input, 'agent', argument(input, 'grant_id'))
   if (input.options['dry-run'] === true) throw usageError('--dry-run needs a receipt', 'Add --receipt')
   return runOperation(declared('agents revoke'))(ctx, input)

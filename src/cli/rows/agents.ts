@@ -17,7 +17,7 @@ export const AGENT_ROWS: readonly HandWritten[] = [
       'svc agents revoke grt_01k3v5j8e2q4r6t8w0y2a4c6e8 --receipt --dry-run',
       'svc agents revoke grt_01k3v5j8e2q4r6t8w0y2a4c6e8 --receipt --yes --json > receipt.json',
     ],
-    load: async () => (await import('../commands/receipts.ts')).revokeGrant,
+    load: async () => (await import('../commands/receipts.ts')).revokeAgent,
   },
   {
     path: 'agents access end',
