@@ -1,17 +1,18 @@
 /**
  * `npm run mutants`: plants faults in the lines that were changed since `main` (or `--base <commit>`), one by one, and says
  * which of them no test sees. `npm run mutants -- <core or file> […]`: in those, and `--walks checks,loads` with these walks
- * on Postgres besides the units. The result is in node_modules/.cache/mutants.md; equivalent ones are in test/mutants.ts.
+ * on Postgres besides the units; these are written down in docs/mutants.md. Equivalent ones are in test/mutants.ts.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { reportMutants, type MutationReport } from '../test/mutants.ts'
+import { here } from '../bench/results.ts'
+import { mutantsPage, reportMutants, type MutationReport } from '../test/mutants.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const CACHE = join(ROOT, 'node_modules', '.cache')
-const RESULT = join(CACHE, 'mutants.md')
+const PAGE = join(ROOT, 'docs', 'mutants.md')
 const REPORT = join(CACHE, 'mutants.json')
 const SOURCES = ['src', 'mcp', 'oauth', 'db', 'sdk']
 
@@ -59,8 +60,13 @@ const { status } = spawnSync(process.execPath, [stryker, 'run', settings], {
 })
 if (status !== 0) fail(`Stryker ended with ${status}.`)
 const text = reportMutants(JSON.parse(readFileSync(REPORT, 'utf8')) as MutationReport)
-writeFileSync(RESULT, text)
-console.log(`${text}\nIn ${RESULT}`)
+console.log(text)
+// Lines of a change are nobody's page.
+if (positionals.length > 0)
+  writeFileSync(
+    PAGE,
+    mutantsPage(existsSync(PAGE) ? readFileSync(PAGE, 'utf8') : '', text, here(), values.walks),
+  )
 
 /** A file, or the sources of a core by its name. */
 function filesOf(name: string): string[] {

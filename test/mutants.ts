@@ -1,4 +1,5 @@
 /** What `npm run mutants` says: the score, those that no test saw, and those that are no fault, each with its reason. */
+import type { Here } from '../bench/results.ts'
 
 type Mutant = {
   readonly mutatorName: string
@@ -53,6 +54,25 @@ export function reportMutants({ files }: MutationReport): string {
     }),
   ])
   return [`# Mutants: ${total('seen')} of ${total('counted')} seen`, ...lines, ''].join('\n')
+}
+
+/** docs/mutants.md, with what a run says of its files; what it says of others stays. */
+export function mutantsPage(
+  before: string,
+  report: string,
+  { date, machine, commit }: Here,
+  walks: string,
+): string {
+  const sectionsOf = (text: string) => text.split(/^(?=## )/m).slice(1)
+  const fileOf = (section: string) => /^## ([^:]+)/.exec(section)![1]!
+  const by = walks === '' ? 'their units' : `their units and the walks ${walks.replaceAll(',', ', ')}`
+  const when = `${date}, \`${commit}\`, ${machine}, by ${by}.`
+  const added = sectionsOf(report).map((section) => section.replace('\n', `\n\n${when}\n`))
+  const kept = sectionsOf(before).filter((old) => !added.some((one) => fileOf(one) === fileOf(old)))
+  const sections = [...kept, ...added].map((section) => section.trimEnd()).toSorted()
+  const intro = `This page is made by \`npm run mutants -- <file or core>\`, which plants faults one by one; do not edit it. What
+survived is listed by its line, and what is no fault has its reason (\`test/mutants.ts\`).`
+  return `# Mutants\n\n${intro}\n\n${sections.join('\n\n')}\n`
 }
 
 function codeOf(source: string, { location: { start, end } }: Mutant): string {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { EQUIVALENT, reportMutants } from '../mutants.ts'
+import { EQUIVALENT, mutantsPage, reportMutants } from '../mutants.ts'
 
 test('a mutant that is no fault is of code that is there', () => {
   for (const [file, mutants] of Object.entries(EQUIVALENT)) {
@@ -39,4 +39,26 @@ test('the report counts what tests saw, and lists what they did not, with the re
     '- 1: `1` → `2`, reached by no test',
     `- 2: \`${known!.code}\` → \`${known!.by}\`, equivalent: ${known!.why}`,
   ])
+})
+
+test('the page keeps what other runs said, and has what this one says of its files', () => {
+  const here = { date: '2026-11-19', machine: '2 x64 cores', commit: 'abc' }
+  const first = mutantsPage(
+    '',
+    '# Mutants: 2 of 3 seen\n\n## b.ts: 1 of 2\n\n- 1: `x` → `y`, survived\n',
+    here,
+    '',
+  )
+  const second = mutantsPage(first, '# Mutants: 1 of 1 seen\n\n## a.ts: 1 of 1\n', here, 'checks,loads')
+  expect(second.split('\n').filter((line) => /^[#-]|^2026/.test(line))).toEqual([
+    '# Mutants',
+    '## a.ts: 1 of 1',
+    '2026-11-19, `abc`, 2 x64 cores, by their units and the walks checks, loads.',
+    '## b.ts: 1 of 2',
+    '2026-11-19, `abc`, 2 x64 cores, by their units.',
+    '- 1: `x` → `y`, survived',
+  ])
+  const third = mutantsPage(second, '# Mutants: 2 of 2 seen\n\n## b.ts: 2 of 2\n', here, '')
+  expect(third).not.toContain(', survived')
+  expect(third).toContain('## a.ts')
 })
