@@ -2,7 +2,7 @@
  * Which calls this process works on. A credential (a grant, or an API token) has a limited number of calls open; when each of
  * them runs, the fair queue says, by whose it is.
  */
-import { FAIR_QUEUES, type QueueRules } from '../src/contracts/fair-queues.ts'
+import { FAIR_QUEUES, type CountedRules } from '../src/contracts/fair-queues.ts'
 import { createTurns } from '../src/cores/work/turns.ts'
 import { once } from './once.ts'
 
@@ -29,7 +29,7 @@ export type CallTurn = {
   yieldWhenSlow(): void
 }
 
-type Limits = { readonly rules?: QueueRules; readonly slowMs?: number; readonly openMs?: number }
+type Limits = { readonly rules?: CountedRules; readonly slowMs?: number; readonly openMs?: number }
 
 export function createOpenCalls({
   rules = FAIR_QUEUES.mcpCalls,

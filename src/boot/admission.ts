@@ -8,7 +8,7 @@
  * waits for minutes. So a turn starts few, and hardly any as long as connections are waiting. Nothing here waits for another
  * request to end for longer than `slowMs`: requests that wait for each other, and streams, hold nobody up.
  */
-import { FAIR_QUEUES, type QueueRules } from '../contracts/fair-queues.ts'
+import { FAIR_QUEUES, type CountedRules } from '../contracts/fair-queues.ts'
 import { networkOf, networksAround } from '../contracts/network-of.ts'
 import { createFairQueue, type Turn } from '../cores/work/fair-queue.ts'
 import { sha256 } from '../trust/keyed-hash.ts'
@@ -31,7 +31,7 @@ export type AdmissionLimits = {
 }
 
 type Lane = 'validated' | 'unvalidated'
-type LaneRules = QueueRules & { readonly waitMs: number }
+type LaneRules = CountedRules & { readonly waitMs: number }
 
 export const ADMISSION_LIMITS: AdmissionLimits = {
   startsPerTurn: 8,

@@ -43,7 +43,7 @@ export function buildGateway(shared: Shared): Running {
     readDocument: documents.readDocument,
     divideTexts: documents.divideTexts,
     readTable: documents.readTable,
-    tablePreviews: createTurns(FAIR_QUEUES.tablePreviews),
+    tablePreviews: createTurns(FAIR_QUEUES.tablePreviews, () => performance.now()),
     questionLimits: limits.questionLimits,
     auth: shared.auth,
     deploy: shared.runs('deploy-api') || config.DEPLOY_URL ? shared.deploy : unavailable,

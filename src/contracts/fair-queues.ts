@@ -25,6 +25,9 @@ export type QueueRules = {
   }
 }
 
+/** Of turns that count the same: those by time need a clock. */
+export type CountedRules = QueueRules & { readonly byTime?: never }
+
 type Caps = Readonly<Partial<Record<'all' | QueueKey, number>>>
 
 /** Requests that wait for something to happen: each costs the process a timer, and a connection of its client. */

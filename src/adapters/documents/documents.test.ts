@@ -163,6 +163,20 @@ test.runIf(inject('everyCase'))(
   },
 )
 
+test('an organization whose files take long does not delay another one', async () => {
+  const order: string[] = []
+  const reading = async (orgId: string, text: string) => {
+    await reader.readDocument(orgId, { path: 'a.txt', content: Buffer.from(text) })
+    order.push(orgId)
+  }
+  const long = 'A sentence about something. '.repeat(30_000)
+  await Promise.all([
+    ...Array.from({ length: 3 }, () => reading('slow', long)),
+    ...Array.from({ length: 8 }, () => reading('quick', 'fine')),
+  ])
+  expect(order).toEqual(['slow', ...Array.from({ length: 8 }, () => 'quick'), 'slow', 'slow'])
+})
+
 test.skipIf(process.platform !== 'linux')(
   'a file is read again when the system ends the process for want of memory of others',
   async () => {

@@ -33,7 +33,7 @@ export function createDocumentReader({ cpuLimitMs = CPU_LIMIT_MS, heapMib = HEAP
   readTable: ReadTableFile
   close(): Promise<void>
 } {
-  const turns = createTurns(FAIR_QUEUES.documents)
+  const turns = createTurns(FAIR_QUEUES.documents, () => performance.now())
   const memoryMaxBytes = (heapMib + BUFFERS_MIB) * 1024 * 1024
   let running: ChildProcess | undefined
   let idle: NodeJS.Timeout | undefined

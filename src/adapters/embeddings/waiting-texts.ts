@@ -2,7 +2,7 @@
  * The texts that wait for the built-in model: organizations in turn, one text each. A question, for which somebody waits,
  * goes before texts in bulk, which are still not left waiting for ever.
  */
-import { FAIR_QUEUES, type QueueRules } from '../../contracts/fair-queues.ts'
+import { FAIR_QUEUES, type CountedRules } from '../../contracts/fair-queues.ts'
 import { createFairQueue } from '../../cores/work/fair-queue.ts'
 
 export type TextKind = 'question' | 'bulk'
@@ -14,7 +14,7 @@ export type WaitingText = {
   /** Once it was taken: the model is done with it. */
   endTurn?: (() => void) | undefined
 }
-export type TextQueues = Readonly<Record<TextKind, QueueRules>>
+export type TextQueues = Readonly<Record<TextKind, CountedRules>>
 
 const QUEUES: TextQueues = { question: FAIR_QUEUES.builtInQuestions, bulk: FAIR_QUEUES.builtInBulk }
 

@@ -1,7 +1,7 @@
 /** The transitions of the fair queue, for every queue that a process has, and with rules that none of them has yet. */
 import * as fc from 'fast-check'
 import { describe, expect, inject, test } from 'vitest'
-import { FAIR_QUEUES, type QueueRules } from '../../contracts/fair-queues.ts'
+import { FAIR_QUEUES, type CountedRules, type QueueRules } from '../../contracts/fair-queues.ts'
 import { countSteps } from '../../../test/support/count-steps.ts'
 import { createFairQueue, type Turn } from './fair-queue.ts'
 
@@ -11,7 +11,7 @@ const EVERYTHING: QueueRules = {
   running: { all: 5, app: 3, person: 2, organization: 2 },
   waiting: { all: 12, app: 9, person: 5, organization: 4 },
 }
-const LENDING: QueueRules = { keys: ['organization', 'person'], running: { all: 8 } }
+const LENDING: CountedRules = { keys: ['organization', 'person'], running: { all: 8 } }
 const BY_TIME: QueueRules = { keys: ['organization', 'person'], running: { all: 2 }, byTime: true }
 /** Whoever finds no place is refused, at whichever level nobody may wait. */
 const NOBODY_WAITS = (['all', 'organization', 'person'] as const).map((level): [string, QueueRules] => [
@@ -276,7 +276,7 @@ test.each(USERS)('%s: ever new organizations keep nobody waiting', (_, rules) =>
 })
 
 /** `a1` is the first of organization a. */
-function takeOrder(rules: QueueRules = { keys: ['organization'] }) {
+function takeOrder(rules: CountedRules = { keys: ['organization'] }) {
   const refused: string[] = []
   const queue = createFairQueue<string>(rules, { refuse: (name) => refused.push(name) })
   const add = (...names: readonly string[]) =>
@@ -337,7 +337,7 @@ test('a full queue takes the room from whoever has most, the newest first', () =
 
 test('of one network, whoever has most gives way to its other people, too', () => {
   const refused: string[] = []
-  const rules: QueueRules = { keys: ['app', 'person'], waiting: { all: 4 } }
+  const rules: CountedRules = { keys: ['app', 'person'], waiting: { all: 4 } }
   const queue = createFairQueue<string>(rules, { refuse: (name) => refused.push(name) })
   for (const name of ['n x 1', 'n x 2', 'n x 3', 'm z 1']) queue.add(name.split(' ').slice(0, 2), name)
   expect(queue.add(['n', 'y'], 'n y 1')).toBeDefined()
@@ -349,7 +349,7 @@ test('of one network, whoever has most gives way to its other people, too', () =
 
 test('nobody keeps the others of an organization from waiting', () => {
   const refused: string[] = []
-  const rules: QueueRules = { keys: ['organization', 'person'], waiting: { organization: 3 } }
+  const rules: CountedRules = { keys: ['organization', 'person'], waiting: { organization: 3 } }
   const queue = createFairQueue<string>(rules, { refuse: (name) => refused.push(name) })
   const add = (name: string) => queue.add(name.split(' ').slice(0, 2), name) !== undefined
   expect(['a x 1', 'a x 2', 'a x 3', 'a x 4', 'b z 1'].map(add)).toEqual([true, true, true, false, true])

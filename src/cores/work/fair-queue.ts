@@ -6,7 +6,7 @@
  *
  * No step walks over those who wait: every key holds the keys below it that could start one, in a heap.
  */
-import type { QueueRules } from '../../contracts/fair-queues.ts'
+import type { CountedRules, QueueRules } from '../../contracts/fair-queues.ts'
 import { Heap, type InHeaps } from './heap.ts'
 import { linkedList } from './linked-list.ts'
 
@@ -34,9 +34,9 @@ export type FairQueue<T> = {
 type Options<T> = {
   /** For one that waited, and gave way to another. */
   readonly refuse?: (value: T) => void
-  /** In milliseconds, where turns go by time. */
-  readonly now?: () => number
 }
+/** In milliseconds, where turns go by time. */
+type Timed<T> = Options<T> & { readonly now: () => number }
 
 type Waiting<T> = { readonly value: T; readonly node: Node<T>; takeOut?: (() => void) | undefined }
 
@@ -71,7 +71,12 @@ type Node<T> = InHeaps & {
  */
 const NEWCOMERS_MAX = 32
 
-export function createFairQueue<T>(rules: QueueRules, options: Options<T> = {}): FairQueue<T> {
+export function createFairQueue<T>(rules: CountedRules, options?: Options<T>): FairQueue<T>
+export function createFairQueue<T>(rules: QueueRules, options: Timed<T>): FairQueue<T>
+export function createFairQueue<T>(
+  rules: QueueRules,
+  options: Options<T> & Partial<Timed<T>> = {},
+): FairQueue<T> {
   const { refuse, now = () => 0 } = options
   const levels = ['all', ...rules.keys] as const
   const runningMax = levels.map((level) => rules.running?.[level] ?? Infinity)

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { FAIR_QUEUES, type QueueRules } from '../../contracts/fair-queues.ts'
+import { createFairQueue } from './fair-queue.ts'
 import { createTurns, type TurnOptions } from './turns.ts'
 
 const USERS: readonly (readonly [string, QueueRules])[] = Object.entries(FAIR_QUEUES)
@@ -15,7 +16,7 @@ const [WAITING, NOT_WAITING] = [
 
 /** Work that runs until it is ended, of organization `a` in `a1`. */
 function hold(rules: QueueRules) {
-  const turns = createTurns(rules)
+  const turns = createTurns(rules, () => 0)
   const started: string[] = []
   const ends = new Map<string, (result: Promise<void> | void) => void>()
   return {
@@ -133,6 +134,14 @@ test.each(WAITING.filter(([, { waitMs }]) => waitMs))(
     expect(turns.size()).toBe(0)
   },
 )
+
+test('turns by time need a clock', () => {
+  // @ts-expect-error without one they would go by number
+  createTurns(FAIR_QUEUES.documents)
+  // @ts-expect-error nor does the queue have one of its own
+  createFairQueue(FAIR_QUEUES.tablePreviews)
+  expect(createTurns(FAIR_QUEUES.evals).size()).toBe(0)
+})
 
 /** Work that takes so long by the clock of the turns, and what had its turn in which order. */
 function timedTurns() {

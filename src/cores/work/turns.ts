@@ -1,6 +1,6 @@
 /** Turns at something that only a few may use at a time: work that starts when the fair queue says so. */
 import { ServiceError } from '../../contracts/errors.ts'
-import type { QueueRules } from '../../contracts/fair-queues.ts'
+import type { CountedRules, QueueRules } from '../../contracts/fair-queues.ts'
 import { createFairQueue, type Turn } from './fair-queue.ts'
 
 export type Turns = {
@@ -19,10 +19,12 @@ type Waiting = { readonly start: (turn: Turn<unknown>) => void; readonly refuse:
 
 const RETRY_AFTER_SECONDS = 2
 
-export function createTurns(rules: QueueRules, now?: () => number): Turns {
+export function createTurns(rules: CountedRules): Turns
+export function createTurns(rules: QueueRules, now: () => number): Turns
+export function createTurns(rules: QueueRules, now = () => 0): Turns {
   const queue = createFairQueue<Waiting | undefined>(rules, {
     refuse: (one) => one?.refuse(),
-    ...(now && { now }),
+    now,
   })
 
   function wait(keys: readonly string[], { signal, retryAfterSeconds }: TurnOptions): Promise<Turn<unknown>> {
