@@ -1,6 +1,6 @@
 /** What a directory reads: people and groups of its own organization, one by one or in pages. */
 import type { SQL } from 'drizzle-orm'
-import { and, asc, count, eq, inArray, isNull, sql } from '../../../db/drizzle.ts'
+import { and, asc, eq, inArray, isNull, sql } from '../../../db/drizzle.ts'
 import {
   groups,
   provisionedGroups,
@@ -58,26 +58,15 @@ const GROUP_COLUMNS: Columns = {
 export const listPeople =
   ({ db }: Storage) =>
   async (bearer: ScimPrincipal, asked: Asked, base: string) => {
-    const page = pageOf(asked)
-    const where = and(
-      eq(people.orgId, bearer.orgId),
-      isNull(people.deletedAt),
-      asked.filter === undefined ? undefined : conditionOf(parseFilter(asked.filter), PERSON_COLUMNS),
+    const { found, answer } = await scimPage(asked, PERSON_COLUMNS, (filter) =>
+      db
+        .select({ person: people, total: TOTAL })
+        .from(people)
+        .where(and(eq(people.orgId, bearer.orgId), isNull(people.deletedAt), filter))
+        .orderBy(asc(people.id))
+        .$dynamic(),
     )
-    const rows = await db
-      .select({ person: people, total: sql<number>`count(*) over ()`.mapWith(Number) })
-      .from(people)
-      .where(where)
-      .orderBy(asc(people.id))
-      .limit(Math.max(1, page.size))
-      .offset(page.from)
-    const total = rows[0]?.total ?? (page.from === 0 ? 0 : await totalOf())
-    return answer(page, total, page.size === 0 ? [] : rows.map((row) => presentPerson(row.person, base)))
-
-    async function totalOf(): Promise<number> {
-      const [counted] = await db.select({ n: count() }).from(people).where(where)
-      return counted!.n
-    }
+    return answer(found.map(({ person }) => presentPerson(person, base)))
   }
 
 export const showPerson =
@@ -91,30 +80,16 @@ export const showPerson =
 export const listScimGroups =
   ({ db }: Storage) =>
   async ({ orgId }: ScimPrincipal, asked: Asked, base: string) => {
-    const page = pageOf(asked)
-    const where = and(
-      eq(groups.orgId, orgId),
-      asked.filter === undefined ? undefined : conditionOf(parseFilter(asked.filter), GROUP_COLUMNS),
-    )
-    const from = () =>
+    const { found, answer } = await scimPage(asked, GROUP_COLUMNS, (filter) =>
       db
-        .select({
-          group: groups,
-          own: provisionedGroups,
-          total: sql<number>`count(*) over ()`.mapWith(Number),
-        })
+        .select({ group: groups, own: provisionedGroups, total: TOTAL })
         .from(groups)
         .innerJoin(provisionedGroups, isOwn)
-        .where(where)
-    const rows = await from().orderBy(asc(groups.id)).limit(Math.max(1, page.size)).offset(page.from)
-    const total = rows[0]?.total ?? (page.from === 0 ? 0 : ((await from().limit(1))[0]?.total ?? 0))
-    const found = page.size === 0 ? [] : rows
-    if (!asked.withMembers)
-      return answer(
-        page,
-        total,
-        found.map((row) => presentGroup(row, undefined, base)),
-      )
+        .where(and(eq(groups.orgId, orgId), filter))
+        .orderBy(asc(groups.id))
+        .$dynamic(),
+    )
+    if (!asked.withMembers) return answer(found.map((row) => presentGroup(row, undefined, base)))
     const { members, cutAt } = await readMembers(
       db,
       orgId,
@@ -123,11 +98,7 @@ export const listScimGroups =
     // The page ends before the group whose members are too many. The first one never is: it has at most half as many.
     const end = cutAt === undefined ? found.length : found.findIndex(({ group }) => group.id === cutAt)
     const shown = found.slice(0, end)
-    return answer(
-      page,
-      total,
-      shown.map((row) => presentGroup(row, members.get(row.group.id) ?? [], base)),
-    )
+    return answer(shown.map((row) => presentGroup(row, members.get(row.group.id) ?? [], base)))
   }
 
 export const showScimGroup =
@@ -201,13 +172,34 @@ const presentGroup = (
   },
 })
 
-type Page = { readonly from: number; readonly size: number }
+const TOTAL = sql<number>`count(*) over ()`.mapWith(Number)
+
+type Query<Row> = PromiseLike<Row[]> & {
+  limit(rows: number): Query<Row>
+  offset(rows: number): Query<Row>
+}
 
 /** RFC 7644, 3.4.2.4: from 1, and anything smaller means 1; a negative count means none. */
-function pageOf({ startIndex, count: size }: Asked): Page {
+async function scimPage<Row extends { readonly total: number }>(
+  { filter, startIndex, count }: Asked,
+  columns: Columns,
+  query: (filter: SQL | undefined) => Query<Row>,
+) {
+  const from = Math.max(1, numberOf('startIndex', startIndex) ?? 1) - 1
+  const size = Math.min(PAGE_MAX, Math.max(0, numberOf('count', count) ?? PAGE_DEFAULT))
+  const condition = filter === undefined ? undefined : conditionOf(parseFilter(filter), columns)
+  const rows = await query(condition).limit(Math.max(1, size)).offset(from)
+  // Behind the last page, nothing tells how many there are.
+  const [first] = rows.length === 0 && from > 0 ? await query(condition).limit(1) : rows
   return {
-    from: Math.max(1, numberOf('startIndex', startIndex) ?? 1) - 1,
-    size: Math.min(PAGE_MAX, Math.max(0, numberOf('count', size) ?? PAGE_DEFAULT)),
+    found: size === 0 ? [] : rows,
+    answer: (resources: readonly object[]) => ({
+      schemas: [SCIM_URN.list],
+      totalResults: first?.total ?? 0,
+      startIndex: from + 1,
+      itemsPerPage: resources.length,
+      Resources: resources,
+    }),
   }
 }
 
@@ -216,11 +208,3 @@ function numberOf(name: string, text: string | undefined): number | undefined {
   if (!/^-?\d{1,9}$/.test(text)) throw new ScimError('invalidValue', `${name} must be a whole number`)
   return Number(text)
 }
-
-const answer = (page: Page, total: number, resources: readonly object[]) => ({
-  schemas: [SCIM_URN.list],
-  totalResults: total,
-  startIndex: page.from + 1,
-  itemsPerPage: resources.length,
-  Resources: resources,
-})
