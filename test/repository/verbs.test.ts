@@ -14,7 +14,6 @@ const WRITTEN_BY_HAND: Partial<Record<Name, string>> = {
   exportLogs: 'lines are stored in turn, in transactions of their own',
   pushLogs: 'lines are stored in turn, in transactions of their own',
   uploadFiles: 'an archive is unpacked in a thread and stored in parts',
-  pushRevision: 'an archive is unpacked in a thread and stored in parts, the revision comes last',
   askEval:
     'asks for seconds, outside of any transaction, and records what every call records; its numbers are one',
   claimDeployment: 'a claim is a transaction of its own, and a call that finds none waits',
