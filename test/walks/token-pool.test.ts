@@ -122,6 +122,15 @@ test('what was never sent is free again when its run ends, what was sent counts 
   expect(await settleTokens(system.db, sent, 10)).toBe(false)
 })
 
+const warnings: unknown[] = []
+const expire = () =>
+  expireReservations({ db: system.db, log: { warn: (...what: unknown[]) => void warnings.push(what) } })
+const endLeases = (orgId: string) =>
+  system.db
+    .update(tokenReservations)
+    .set({ expiresAt: sql`clock_timestamp() - interval '1 second'` })
+    .where(eq(tokenReservations.orgId, orgId))
+
 /** Whatever the clocks of the processes say. */
 test('reservations of the dead are closed when they expire by the database’s clock, and not before', async () => {
   const { orgId, reserve, read } = await pool()
@@ -129,15 +138,27 @@ test('reservations of the dead are closed when they expire by the database’s c
   await markSent(system.db, (await reserve(400))!)
   await reserve(100)
   await other.reserve(50)
-  await expireReservations(system)
+  await expire()
   expect(await read()).toMatchObject({ reserved: 500, spent: 0 })
-  await system.db
-    .update(tokenReservations)
-    .set({ expiresAt: sql`clock_timestamp() - interval '1 second'` })
-    .where(eq(tokenReservations.orgId, orgId))
-  await expireReservations(system)
+  await endLeases(orgId)
+  await expire()
   expect(await read()).toMatchObject({ reserved: 0, spent: 400 })
   expect(await other.read()).toMatchObject({ reserved: 50 })
+})
+
+test('however many of one organization have expired, all are closed; one that cannot be keeps none waiting', async () => {
+  const [many, broken, other] = [await pool(), await pool(), await pool()]
+  for (let n = 0; n < 130; n++) await many.reserve(1)
+  for (const { orgId, reserve } of [broken, other]) {
+    await reserve(10)
+    await endLeases(orgId)
+  }
+  await endLeases(many.orgId)
+  await system.db.update(tokenPools).set({ reserved: 0 }).where(eq(tokenPools.orgId, broken.orgId))
+  await expire()
+  expect([await many.read(), await other.read()]).toMatchObject([{ reserved: 0 }, { reserved: 0 }])
+  expect(warnings).toContainEqual(['a reservation of tokens was not closed', expect.anything()])
+  await system.db.delete(tokenReservations).where(eq(tokenReservations.orgId, broken.orgId))
 })
 
 test('days that are long over are removed, today is not, also by a process whose clock is ahead', async () => {
