@@ -6,7 +6,7 @@ import type { Shared } from './shared.ts'
 import { signInUrlOf } from './sign-in-settings.ts'
 import { VERSION } from './version.ts'
 
-export function buildConsole({ config, observation, gateway, runs }: Shared): Running {
+export function buildConsole({ config, limits, observation, gateway, runs }: Shared): Running {
   const app = createConsole({
     ...observation,
     gateway,
@@ -17,7 +17,7 @@ export function buildConsole({ config, observation, gateway, runs }: Shared): Ru
     authMode: config.AUTH_MODE,
     isAuthHere: runs('auth-service'),
     signInUrl: signInUrlOf(config),
-    deliveryDays: config.DELIVERY_DAYS,
+    deliveryDays: limits.deliveryDays,
     version: VERSION,
   })
   return asService(createServiceApp('console', observation).route('/', app))

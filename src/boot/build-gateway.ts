@@ -29,7 +29,9 @@ export function buildGateway(shared: Shared): Running {
         }),
       )
   const models = overrides.models ?? ownModels!
-  const managed = closing(createManaged({ config, connection, dataKeys, log: observation.log }))
+  const managed = closing(
+    createManaged({ config, connection, dataKeys, tenantLimits: limits.tenantLimits, log: observation.log }),
+  )
   const documents = closing(createDocumentReader())
   const deps: GatewayDeps = {
     ...observation,
@@ -64,7 +66,7 @@ export function buildGateway(shared: Shared): Running {
     startJobs() {
       const loops = [
         startLoads(deps),
-        startRemovedOrganizations({ ...deps, removedTrailDays: config.REMOVED_TRAIL_DAYS }),
+        startRemovedOrganizations({ ...deps, removedTrailDays: limits.removedTrailDays }),
       ]
       return { stop: async () => void (await Promise.all(loops.map((loop) => loop.stop()))) }
     },

@@ -12,6 +12,9 @@ export const limitsOf = (config: Config) => ({
   sourceStorageBytes: config.SOURCE_STORAGE_MIB * MIB,
   logLimits: { linesPerMinute: config.LOG_LINES_PER_MINUTE, bytesPerApp: config.LOG_MIB_PER_APP * MIB },
   appEventsPerDay: config.APP_EVENTS_PER_DAY,
+  activityDays: config.ACTIVITY_DAYS,
+  deliveryDays: config.DELIVERY_DAYS,
+  removedTrailDays: config.REMOVED_TRAIL_DAYS,
   tenantLimits: {
     statementSeconds: config.MANAGED_STATEMENT_SECONDS,
     idleTransactionSeconds: config.MANAGED_IDLE_TRANSACTION_SECONDS,

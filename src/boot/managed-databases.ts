@@ -8,8 +8,8 @@ import { openManagedServer } from '../../db/managed/postgres-server.ts'
 import { serverProvisioner } from '../../db/managed/server-provisioner.ts'
 import { sourceConnections } from '../../db/managed/source-connections.ts'
 import { dataSources } from '../../db/schema.ts'
+import type { TenantLimits } from '../contracts/tenant-limits.ts'
 import type { Config } from './config.ts'
-import { limitsOf } from './limits-of.ts'
 import type {
   AttachedDatabases,
   ManagedDatabases,
@@ -32,9 +32,10 @@ export function createManaged(deps: {
   readonly config: Config
   readonly connection: Connection
   readonly dataKeys: DataKeys
+  readonly tenantLimits: TenantLimits
   readonly log: Logger
 }): Managed {
-  const { config, connection, dataKeys, log } = deps
+  const { config, connection, dataKeys, tenantLimits, log } = deps
   const url = config.MANAGED_DATABASE_URL ?? config.DATABASE_URL ?? 'embedded'
   const provisioner =
     url === 'embedded'
@@ -44,7 +45,7 @@ export function createManaged(deps: {
           port: config.MANAGED_DATABASE_PORT,
           db: connection.db,
           saltKey: dataKeys.keyFor('unknown-login'),
-          maintenanceTimeoutMs: limitsOf(config).tenantLimits.statementSeconds * 1000,
+          maintenanceTimeoutMs: tenantLimits.statementSeconds * 1000,
           warn: (event, fields) => log.warn(event, fields),
         })
       : serverProvisioner(
