@@ -36,6 +36,7 @@ import { startListeningSystem, type ListeningSystem } from '../support/assistant
 import { agentOf, insertSource } from '../support/data-sources.ts'
 import { newDatabase, type TestDatabase } from '../support/database.ts'
 import { makeApiToken, makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
+import { statementsDuring } from '../support/statements.ts'
 import { freshSecrets, OPERATOR_TOKEN } from '../support/system.ts'
 
 const SETTINGS = { ...freshSecrets(), SVC_SERVICES: 'api-gateway,auth-service,deploy-api,mcp-server' }
@@ -122,7 +123,7 @@ async function cutOffOf(own: readonly Open[]): Promise<number> {
 const openFor = (whose: string) => systems.map(({ system: { answers } }) => answers.count([whose]).long_polls)
 
 const ofAdmin = () => system.as({ token: admin.token, organization: org.id })
-const final = (id: string, call = ofAdmin()) => call(showReceipt, { receipt_id: id, wait: 20 })
+const final = (id: string, call = ofAdmin(), wait = 20) => call(showReceipt, { receipt_id: id, wait })
 
 async function signedBy({ signed, signature, keys }: Awaited<ReturnType<typeof final>>) {
   const receipt = JSON.parse(signed!) as SignedReceipt
@@ -382,6 +383,14 @@ describe('is pending', () => {
       signed: null,
       processes: { waiting_for: 1 },
     })
+    const since = performance.now()
+    const asked = await statementsDuring(system.db, () => final(id, ofAdmin(), 3))
+    // Each process with its beat, as long as it would be told of what changes.
+    const beats = 2 + (performance.now() - since) / 5_000
+    if (!inject('isPooled'))
+      expect(
+        asked.filter((text) => text.includes('where final_at is null order by id')).length,
+      ).toBeLessThanOrEqual(beats * systems.length)
     await system.db.execute(sql`update processes set until = clock_timestamp() where name = ${silent}`)
     expect(await final(id)).toMatchObject({ state: 'final' })
   })

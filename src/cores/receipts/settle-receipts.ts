@@ -59,15 +59,26 @@ async function remainsOf(tx: Transaction, row: ReceiptRow): Promise<readonly Rem
 
 type Settled = { readonly row: ReceiptRow; readonly cuts: readonly Cut[]; readonly finalAt: string }
 
+const IS_MISSING = sql`not p.is_remote and p.until > clock_timestamp() and not exists (
+    select from receipt_acknowledgements a where a.receipt_id = r.id and a.process = p.name)`
+
 /** Of a process without a database each answer has a lease: the last one ends so long after somebody knew of the ending. */
 const IS_SETTLED = sql`final_at is null
   and exists (select from receipt_acknowledgements a where a.receipt_id = r.id)
-  and not exists (select from processes p where not p.is_remote and p.until > clock_timestamp() and not exists (
-    select from receipt_acknowledgements a where a.receipt_id = r.id and a.process = p.name))
+  and not exists (select from processes p where ${IS_MISSING})
   and (is_rehearsal or not exists (select from processes p where p.is_remote and p.until
       > (select min(at) from receipt_acknowledgements a where a.receipt_id = r.id))
     or (select min(at) from receipt_acknowledgements a where a.receipt_id = r.id)
       < clock_timestamp() - make_interval(secs => ${String(REMOTE_ANSWER_SECONDS)}::double precision))`
+
+/** Until the next of the leases that it waits for is over, of which nobody tells. Null: it waits for none. */
+export const LAPSES_IN_MS = sql`(
+  select (extract(epoch from min(over_at) - clock_timestamp()) * 1000)::float8 from (
+    select p.until as over_at from processes p where ${IS_MISSING}
+    union all
+    select min(at) + make_interval(secs => ${String(REMOTE_ANSWER_SECONDS)}::double precision)
+    from receipt_acknowledgements a where a.receipt_id = r.id
+  ) lease where over_at > clock_timestamp())`
 
 /** Undefined: another process has it, or it is final. */
 async function lockSettled(tx: Transaction, id: string): Promise<Settled | undefined> {

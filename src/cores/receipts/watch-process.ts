@@ -14,7 +14,7 @@ import type { DataKeys } from '../../trust/data-key.ts'
 import type { OpenAnswers } from '../../trust/open-answers.ts'
 import type { Clock, Log } from '../dependencies.ts'
 import { PROCESS_LEASE_MS, secondsFromNow } from '../process-leases.ts'
-import { settleReceipts } from './settle-receipts.ts'
+import { LAPSES_IN_MS, settleReceipts } from './settle-receipts.ts'
 
 export type ProcessWatch = {
   /** A process without a database has called. Undefined: it is known already. */
@@ -33,7 +33,7 @@ type Deps = Log & {
 /** This process is over before others may think so. */
 const MARGIN_MS = 1_000
 const BEAT_MS = 5_000
-/** While a receipt is pending, where nobody tells of acknowledgements. */
+/** While a receipt is pending, where nobody tells of acknowledgements; and before the look at a lease that has lapsed. */
 const PENDING_MS = 500
 /** Rows of processes that are gone. */
 const SWEEP_BEATS = 100
@@ -44,10 +44,12 @@ const CLOSE_MS = 2_000
 
 type Pending = { readonly id: string; readonly whose: readonly string[]; readonly isRehearsal: boolean } & {
   readonly isAcknowledged: boolean
+  readonly lapsesInMs: number | null
 }
 
 export async function watchProcess(deps: Deps): Promise<ProcessWatch> {
   const { db, answers, log } = deps
+  const listener = listenerOf(db)
   const name = randomBytes(8).toString('hex')
   const acknowledging = new Set<string>()
   const stopping = new AbortController()
@@ -68,12 +70,13 @@ export async function watchProcess(deps: Deps): Promise<ProcessWatch> {
     await (renewing ??= locallyOutsideCalls(renewOnce).finally(() => (renewing = undefined)))
   }
 
-  /** Returns whether some are pending. */
-  async function look(): Promise<boolean> {
+  /** Returns for how long nothing happens that nobody tells of. */
+  async function look(): Promise<number> {
     const pending = await db.execute<Pending>(sql`
       select id, whose, is_rehearsal as "isRehearsal", exists (
-        select from receipt_acknowledgements a where a.receipt_id = receipts.id and a.process = ${name}) as "isAcknowledged"
-      from receipts where final_at is null order by id`)
+        select from receipt_acknowledgements a where a.receipt_id = r.id and a.process = ${name}) as "isAcknowledged",
+        ${LAPSES_IN_MS} as "lapsesInMs"
+      from receipts r where final_at is null order by id`)
     for (const one of pending) {
       if (one.isAcknowledged || acknowledging.has(one.id)) continue
       acknowledging.add(one.id)
@@ -85,7 +88,10 @@ export async function watchProcess(deps: Deps): Promise<ProcessWatch> {
         })
     }
     if (pending.length > 0 && deps.dataKeys) await settle({ ...deps, dataKeys: deps.dataKeys })
-    return pending.length > 0
+    if (pending.length === 0) return BEAT_MS
+    if (listener.state() !== 'listening') return PENDING_MS
+    const lapses = pending.map(({ lapsesInMs }) => lapsesInMs ?? BEAT_MS)
+    return Math.max(PENDING_MS, Math.min(BEAT_MS, ...lapses))
   }
 
   /** Told once, until it works again. */
@@ -120,10 +126,7 @@ export async function watchProcess(deps: Deps): Promise<ProcessWatch> {
     while (!stopping.signal.aborted) {
       const told = Promise.withResolvers<void>()
       wake = told.resolve
-      restMs = await locallyOutsideCalls(look).then(
-        (isPending) => (isPending ? PENDING_MS : BEAT_MS),
-        () => Math.min(restMs * 2, BEAT_MS),
-      )
+      restMs = await locallyOutsideCalls(look).catch(() => Math.min(restMs * 2, BEAT_MS))
       const rest = new AbortController()
       const over = AbortSignal.any([stopping.signal, rest.signal])
       const pause = sleep(Math.max(0, Math.min(restMs, renewAt - answers.now())), undefined, {
@@ -151,7 +154,7 @@ export async function watchProcess(deps: Deps): Promise<ProcessWatch> {
 
   await renew()
   answers.extendBy(renew)
-  const unsubscribe = listenerOf(db).subscribe((topic) => {
+  const unsubscribe = listener.subscribe((topic) => {
     if (topic === undefined || topic === 'endings') wake()
   })
   const running = run()
@@ -179,6 +182,7 @@ export async function watchProcess(deps: Deps): Promise<ProcessWatch> {
         await running
         await renewing?.catch(() => {})
         await db.execute(sql`delete from processes where name = ${name} and ${locally}`)
+        await notify(db, 'endings')
       }
       const late = sleep(CLOSE_MS, undefined, { ref: false })
       await Promise.race([locallyOutsideCalls(leave).catch(() => {}), late])
