@@ -14,6 +14,7 @@ import {
   type Sender,
   type SenderDeps,
   type SenderOptions,
+  type Unended,
 } from '../cores/notifications/index.ts'
 import { startLoops, type Loops } from '../cores/work/index.ts'
 import { nextDue } from './next-due.ts'
@@ -36,6 +37,7 @@ export function startNotifications(
   deps: NotificationDeps,
   { expireLeasesMs, ...options }: NotificationOptions = {},
 ): Notifications {
+  const unended: Unended = new Map()
   const onOutcome = () => loops.wake(SEND)
   const sender = createSender(deps, { ...options, worker: randomUUID(), onOutcome })
   const loops: Loops = startLoops(deps, [
@@ -92,7 +94,7 @@ export function startNotifications(
       ...(expireLeasesMs !== undefined && { netMs: expireLeasesMs }),
       due: () => nextDue(deps, 'messageLease'),
       async turn() {
-        await expireLeases(deps)
+        await expireLeases(deps, unended)
         // Claims may be free again.
         loops.wake(CLAIMING)
         return null

@@ -5,7 +5,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { PgTable } from 'drizzle-orm/pg-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
-import { eq, getTableName, sql } from '../../db/drizzle.ts'
+import { and, eq, getTableName, ne, sql } from '../../db/drizzle.ts'
 import * as tables from '../../db/schema.ts'
 import { CLAIM } from '../../src/contracts/limits.ts'
 import { RULES_MODEL } from '../../src/contracts/outcomes.ts'
@@ -28,7 +28,7 @@ import {
 } from '../../src/cores/maintenance/index.ts'
 import { attemptResult, finishAndStartAttempts } from '../../src/cores/notifications/delivery/attempts.ts'
 import { claimMessages, releaseClaims } from '../../src/cores/notifications/delivery/claim-messages.ts'
-import { expireLeases } from '../../src/cores/notifications/index.ts'
+import { expireLeases, type Unended } from '../../src/cores/notifications/index.ts'
 import { claimPipelineRun, endOverdueRuns, keepPipelineRun } from '../../src/cores/pipelines/index.ts'
 import { claimPullRequest, settlePullRequest } from '../../src/cores/remotes/index.ts'
 import { TRAIL_BEGIN } from '../../src/cores/trail/stream-trail.ts'
@@ -983,14 +983,39 @@ test('an attempt that cannot be ended keeps no other one waiting, and is told of
     when (old.id = '${broken!.id}') execute function refuse()`),
   )
   const warned: unknown[] = []
+  const unended: Unended = new Map()
+  const turn = async (seconds: number) => {
+    const clock = shifted(seconds / 3600)
+    await expireLeases(
+      { ...storage(clock), log: { warn: (_event, fields) => void warned.push(fields) } },
+      unended,
+    )
+    const left = await db.select().from(tables.messages).where(eq(tables.messages.state, 'sending'))
+    expect(left.map(({ id }) => id)).toEqual([broken!.id])
+    return warned.length
+  }
   try {
-    await expireLeases({ ...storage(), log: { warn: (_event, fields) => void warned.push(fields) } })
+    expect(await turn(0)).toBe(1)
+    expect(warned).toMatchObject([{ message: broken!.id, againMs: 250 }])
+    // Meanwhile it is left alone, and another one is ended at its time.
+    await message.make(ORG, 1)
+    while ((await attempt.claim()) !== undefined);
+    await db
+      .update(tables.messages)
+      .set({ leaseUntil: longAgo() })
+      .where(and(eq(tables.messages.state, 'sending'), ne(tables.messages.id, broken!.id)))
+    expect(await turn(0.2)).toBe(1)
+    expect([await turn(0.3), await turn(0.7), await turn(0.9)]).toEqual([2, 2, 3])
+    // An hour each.
+    for (let hour = 1; hour <= 8; hour++) expect(await turn(hour * 3600)).toBe(3 + hour)
+    expect(warned.at(-1)).toMatchObject({ againMs: 30_000 })
   } finally {
     await db.execute(sql`drop trigger refused on messages`)
     await db.execute(sql`drop function refuse()`)
   }
-  const left = await db.select().from(tables.messages).where(eq(tables.messages.state, 'sending'))
-  expect([left.map(({ id }) => id), warned]).toMatchObject([[broken!.id], [{ message: broken!.id }]])
+  await expireLeases({ ...storage(shifted(9)), log }, unended)
+  expect(await db.select().from(tables.messages).where(eq(tables.messages.state, 'sending'))).toEqual([])
+  expect(unended.size).toBe(0)
 })
 
 test('what cannot be handled keeps nothing of its own organization waiting, however much it is', async () => {

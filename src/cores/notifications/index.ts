@@ -2,7 +2,7 @@
 export type { ChannelPorts, ChatApp, IntegrationChecks, Outcome } from './channels/channel-ports.ts'
 export { signWebhook } from './channels/webhook.ts'
 export { dropPersonalMessages } from './delivery/drop-personal-messages.ts'
-export { expireLeases } from './delivery/expire-leases.ts'
+export { expireLeases, type Unended } from './delivery/expire-leases.ts'
 export { foldDeliveryCounts } from './delivery/fold-delivery-counts.ts'
 export { releaseStrandedMessages } from './delivery/hold-target.ts'
 export { readMessageQueue } from './delivery/read-message-queue.ts'

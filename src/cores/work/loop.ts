@@ -37,8 +37,9 @@ const LEAST_MS = 20
 const LOOKS_PER_TURN = 6
 /** Something is due and could not be done yet: others have it, or there is no room. Doubling, too. */
 const OVERDUE_MS = { first: 200, most: 1_000 }
-/** After an error of the database, doubling. */
+/** After an error, mostly of the database, doubling. */
 const FAILED_MS = { first: 250, most: 30_000 }
+export const failedMs = (failures: number): number => doubled(FAILED_MS, failures)
 
 type Pause = {
   /** Whether it would be told of work. */
@@ -96,7 +97,7 @@ export function startLoops(deps: LoopDeps, table: readonly Loop[], rest = pause)
           await least
         }
       } catch (error) {
-        const againMs = doubled(FAILED_MS, failures++)
+        const againMs = failedMs(failures++)
         deps.log.warn('a turn failed', { loop: name, error, againMs })
         if (!stopping.signal.aborted) await resumed.wait(againMs)
       }
