@@ -20,8 +20,6 @@ const WRITTEN_BY_HAND: Partial<Record<Name, string>> = {
   claimPipelineRun: 'a claim is a transaction of its own, and a call that finds none waits',
   uploadLoadPart:
     'the lease of the upload is taken and given back around the part, which is in another database',
-  createDatabase: 'a row, the database, and the row again, each of which can be found half done and resumed',
-  createDocuments: 'makes a database, as createDatabase does, and then its tables',
   signInWithPassword: 'the sign-in page does the same without an operation',
   sendEmailVerification: 'a link that is stored in one statement, and its mail',
 }

@@ -22,7 +22,8 @@ import {
   showConnectionString,
 } from '../../src/contracts/databases.ts'
 import { DATABASES_MAX } from '../../src/contracts/limits.ts'
-import { createManagedDatabase, type DatabaseDeps } from '../../src/cores/databases/index.ts'
+import { createDatabase as createManaged } from '../../src/cores/databases/create-database.ts'
+import type { DatabaseDeps } from '../../src/cores/databases/index.ts'
 import type { MemberPrincipal } from '../../src/cores/principal.ts'
 import { dataKeys } from '../../src/trust/data-key.ts'
 import { actorOf, signActor } from '../support/actor.ts'
@@ -145,15 +146,14 @@ describe('making one', () => {
 
   const removed: string[] = []
   const begin = (of: Org, name: string, create: () => Promise<void>) =>
-    createManagedDatabase(
-      {
-        db: system.db,
-        clock: () => system.clock.now(),
-        dataKeys: dataKeys(randomBytes(32).toString('hex')),
-        managed: { kind: kind(), create, remove: async (gone: string) => void removed.push(gone) },
-      } as unknown as DatabaseDeps,
+    createManaged({
+      db: system.db,
+      clock: () => system.clock.now(),
+      dataKeys: dataKeys(randomBytes(32).toString('hex')),
+      managed: { kind: kind(), create, remove: async (gone: string) => void removed.push(gone) },
+    } as unknown as DatabaseDeps)(
       { kind: 'user', orgId: of.id, userId: developer.userId, userName: 'Dev' } as MemberPrincipal,
-      { name, title: name, description: '', documents: null },
+      { name },
     )
   const isNamed = (of: Org, name: string) => and(eq(dataSources.orgId, of.id), eq(dataSources.name, name))
   /** Whoever makes it was not heard from. */

@@ -692,7 +692,7 @@ const managedDatabase: Leased = {
     const claimed = await resumeCreation(deps, creator, { name: 'shop', documents: null })
     if (!claimed) return undefined
     created.add(claimed.preparingUntil!)
-    return { write: () => succeeds(markReady(storage(clock), creator, claimed)) }
+    return { write: () => succeeds(database.db.transaction((tx) => markReady(tx, claimed))) }
   },
   // Whoever asks for it again goes on with it.
   expire: async () => {},

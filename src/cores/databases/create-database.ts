@@ -9,12 +9,10 @@ import { dataSources } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { makeId } from '../../contracts/ids.ts'
 import { DATABASES_MAX } from '../../contracts/limits.ts'
-import type { Handler } from '../../contracts/operations.ts'
 import { randomSecret } from '../../trust/keyed-hash.ts'
-import { recordAudit } from '../record-audit.ts'
-import { requireMember, type MemberPrincipal } from '../principal.ts'
+import type { MemberPrincipal } from '../principal.ts'
 import type { Storage } from '../dependencies.ts'
-import { withTransaction } from '../transaction.ts'
+import { writeInSteps, type InSteps, type Verb } from '../verb.ts'
 import { leased } from '../work/index.ts'
 import { requireDiskQuota } from './disk-quota.ts'
 import type { ManagedDatabases } from './managed-databases.ts'
@@ -39,35 +37,40 @@ const preparing = leased(dataSources, {
   seconds: 2 * 60,
 })
 
-export const createDatabase =
-  (deps: DatabaseDeps): Handler<'createDatabase'> =>
-  async (principal, { name, title, description }) =>
+export const CREATES_DATABASE = { audit: 'database.created' } as const
+type Creating = DatabaseDeps & InSteps<typeof CREATES_DATABASE>
+
+export const createDatabase: Verb<'createDatabase', DatabaseDeps> = writeInSteps(
+  CREATES_DATABASE,
+  async (context, { name, title, description }) =>
     presentSource(
-      await createManagedDatabase(deps, requireMember(principal), {
+      await createManagedDatabase(context, {
         name,
         title: title ?? name,
         description: description ?? '',
         documents: null,
       }),
-    )
+    ),
+)
 
 type NewDatabase = Pick<SourceRow, 'name' | 'title' | 'description' | 'documents'>
 
-export async function createManagedDatabase(
-  deps: DatabaseDeps,
-  member: MemberPrincipal,
-  asked: NewDatabase,
-): Promise<SourceRow> {
+export async function createManagedDatabase(context: Creating, asked: NewDatabase): Promise<SourceRow> {
+  const { db, managed, member, transaction } = context
   // A new database has a login of its own, which may connect: whoever is over the quota would go on writing there.
-  await requireDiskQuota(deps.db, member.orgId, deps.managed.kind)
-  const row = (await resumeCreation(deps, member, asked)) ?? (await insertRow(deps, member, asked))
+  await requireDiskQuota(db, member.orgId, managed.kind)
+  const row = (await resumeCreation(context, member, asked)) ?? (await insertRow(context, asked))
   try {
-    await deps.managed.create(row.physicalName!, row.verifier!, () => readLogin(deps, row))
+    await managed.create(row.physicalName!, row.verifier!, () => readLogin(context, row))
   } catch (error) {
-    await undoCreation(deps, row)
+    await undoCreation(context, row)
     throw error
   }
-  return markReady(deps, member, row)
+  return transaction(async ({ tx, audit }) => {
+    const ready = await markReady(tx, row)
+    await audit('database.created', sourceIdOf(row.name))
+    return ready
+  })
 }
 
 /**
@@ -83,14 +86,13 @@ const nameTaken = (name: string) =>
   })
 
 async function insertRow(
-  { db, clock, managed, dataKeys }: DatabaseDeps,
-  { orgId, userId }: MemberPrincipal,
+  { clock, managed, dataKeys, orgId, userId, transaction }: Creating,
   { name, title, description, documents }: NewDatabase,
 ): Promise<SourceRow> {
   const now = clock()
   const id = makeId('ds', now.getTime())
   const password = randomSecret()
-  return withTransaction(db, async (tx) => {
+  return transaction(async ({ tx }) => {
     await requireDatabaseLimit(tx, orgId)
     const [row] = await tx
       .insert(dataSources)
@@ -141,17 +143,11 @@ export const resumeCreation = (
     { documents },
   )
 
-export const markReady = (deps: Storage, member: MemberPrincipal, row: SourceRow): Promise<SourceRow> =>
-  withTransaction(deps.db, async (tx) => {
-    const ready = await preparing.release(tx, preparing.isHeld(row))
-    if (!ready) throw await overtaken(tx, row)
-    await recordAudit(tx, deps.clock, member, {
-      orgId: row.orgId,
-      action: 'database.created',
-      subject: sourceIdOf(row.name),
-    })
-    return ready
-  })
+export async function markReady(tx: Transaction, row: SourceRow): Promise<SourceRow> {
+  const ready = await preparing.release(tx, preparing.isHeld(row))
+  if (!ready) throw await overtaken(tx, row)
+  return ready
+}
 
 /** Whoever goes on with it writes that it is created. Or somebody has removed it. */
 async function overtaken(tx: Transaction, { orgId, id, name }: SourceRow): Promise<ServiceError> {

@@ -1,6 +1,11 @@
 /** What the databases core exports. */
 export { checkDiskQuotas } from './check-disk-quotas.ts'
-export { createDatabase, createManagedDatabase, type DatabaseDeps } from './create-database.ts'
+export {
+  CREATES_DATABASE,
+  createDatabase,
+  createManagedDatabase,
+  type DatabaseDeps,
+} from './create-database.ts'
 export { enforceTenantLimits } from './enforce-tenant-limits.ts'
 export type { AttachedDatabases, ManagedDatabases, Queries, SourceConnections } from './managed-databases.ts'
 export { isOverDiskQuota, requireDiskQuota } from './disk-quota.ts'
