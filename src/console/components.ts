@@ -157,11 +157,18 @@ type FilterSelect = {
   id?: string | undefined
 }
 
-/** Its first option means no filter. The current value stays selected, even when it is not among the options. */
-export function filterSelect({ all, value = '', options, missing = value, ...field }: FilterSelect) {
+export const filterSelect = ({ all, value = '', options, missing, ...field }: FilterSelect) =>
+  selectField({ ...field, value, options: filterOptions({ all, value, options, missing }) })
+
+/** The first means no filter. The current value stays selected, even when it is not among the options. */
+export function filterOptions({
+  all,
+  value = '',
+  options,
+  missing = value,
+}: Pick<FilterSelect, 'all' | 'value' | 'options' | 'missing'>): readonly Option[] {
   const isKnown = value === '' || options.some((one) => one.value === value)
-  const others = isKnown ? options : [...options, { value, label: missing }]
-  return selectField({ ...field, value, options: [{ value: '', label: all }, ...others] })
+  return [{ value: '', label: all }, ...options, ...(isKnown ? [] : [{ value, label: missing }])]
 }
 
 /** `from` may be a moment where a list takes one. */

@@ -413,6 +413,8 @@ export const retryDelivery = updating({
 
 export const REPLAYS_MAX = 1_000
 
+const MAY_ARRIVE_TWICE = 'These may already have arrived and could arrive twice.'
+
 export const replayFailedDeliveries = creating({
   ...ledger,
   takesIdempotencyKey: true,
@@ -420,10 +422,10 @@ export const replayFailedDeliveries = creating({
   summary:
     'Replay deliveries of a time range that failed or were dropped while the integration was stopped or off, at most 1,000. Unconfirmed ones may arrive twice.',
   input: z.object({
-    from: z.iso.datetime(),
-    to: z.iso.datetime().optional(),
-    integration_id: Id('int').optional(),
-    include_unconfirmed: z.boolean().default(false),
+    from: field(z.iso.datetime(), { label: 'From (UTC)' }),
+    to: field(z.iso.datetime().optional(), { label: 'To (UTC)', hint: 'Defaults to now.' }),
+    integration_id: field(Id('int').optional(), { label: 'Destination' }),
+    include_unconfirmed: field(z.boolean().default(false), { hint: MAY_ARRIVE_TWICE }),
   }),
   output: z.object({ replayed: z.int(), more: z.boolean() }),
   http: { method: 'post', path: '/api/notifications/deliveries/replay' },
@@ -440,11 +442,15 @@ export const recoverDeliveries = creating({
   input: z.object({
     ...integrationId,
     since: field(z.iso.datetime(), {
+      label: 'Since (UTC)',
       client: { summary: START_TIME, missing: { hint: 'Add --since, such as --since 2026-11-15' } },
     }),
     include_unconfirmed: field(
       z.boolean().default(true).describe('They may have arrived, and may arrive twice.'),
-      { client: { not: { flag: 'skip-unconfirmed', summary: 'Leave out what may have arrived' } } },
+      {
+        hint: MAY_ARRIVE_TWICE,
+        client: { not: { flag: 'skip-unconfirmed', summary: 'Leave out what may have arrived' } },
+      },
     ),
   }),
   output: Recovery,

@@ -9,11 +9,12 @@ import {
   summarizeDeliveries,
 } from '../../../contracts/deliveries.ts'
 import { listIntegrations, testIntegration } from '../../../contracts/integrations.ts'
-import { button, choice, inputField, linkButton } from '../../../pages/parts.ts'
-import { attempt, form, returnPath, text, utcMoment } from '../../forms.ts'
+import { button, linkButton } from '../../../pages/parts.ts'
+import { formOf } from '../../fields.ts'
+import { attempt, form, returnPath, text } from '../../forms.ts'
 import { setFlash } from '../../flash.ts'
 import { page } from '../../layout.ts'
-import { cancelButton, dialog, filterSelect } from '../../components.ts'
+import { cancelButton, dialog, filterOptions } from '../../components.ts'
 import { createRoutes, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { deliveriesSince, deliveryChart } from './delivery-charts.ts'
 import { deliveryHeadline } from './delivery-headline.ts'
@@ -124,6 +125,13 @@ function filterQuery(c: PageContext, also: Record<string, string> = {}): string 
   return query.size === 0 ? '' : `?${query}`
 }
 
+const REPLAY = formOf(replayFailedDeliveries, ['from', 'to', 'integration_id', 'include_unconfirmed'], {
+  from: { id: 'replay-from' },
+  to: { id: 'replay-to' },
+  integration_id: { id: 'replay-integration', name: 'integration' },
+  include_unconfirmed: { name: 'unconfirmed' },
+})
+
 const replayDialog = (c: PageContext, filters: Filters, integrations: readonly NamedIntegration[]) =>
   dialog('replay-failed', 'Replay failed…', {
     title: 'Replay failed deliveries',
@@ -132,29 +140,29 @@ const replayDialog = (c: PageContext, filters: Filters, integrations: readonly N
       c,
       `${DELIVERIES_PATH}/replay`,
       html`<p>Sends the failed deliveries of this period again, at most ${REPLAYS_MAX.toLocaleString('en')} at a time, each with a new ID.</p>
-        ${inputField({ id: 'replay-from', name: 'from', label: 'From (UTC)', type: 'datetime-local', required: true, value: filters.from ? momentOf(filters.from).slice(0, 16) : '' })}
-        ${inputField({ id: 'replay-to', name: 'to', label: 'To (UTC)', type: 'datetime-local', value: '', hint: 'Defaults to now.' })}
-        ${filterSelect({ id: 'replay-integration', name: 'integration', label: 'Destination', value: filters.integration_id, all: 'All integrations', options: integrationOptions(integrations) })}
-        ${choice('checkbox', 'unconfirmed', 'yes', false, 'Include unconfirmed', 'These may already have arrived and could arrive twice.')}
+        ${REPLAY.show({
+          now: { from: filters.from && momentOf(filters.from), integration_id: filters.integration_id },
+          with: {
+            integration_id: {
+              options: filterOptions({
+                all: 'All integrations',
+                value: filters.integration_id,
+                options: integrationOptions(integrations),
+              }),
+            },
+          },
+        }).all()}
         <div class="actions">${button('Replay')} ${cancelButton('replay-failed')}</div>`,
     ),
   })
 
 async function replayMany(c: PageContext) {
-  const fields = c.get('form')
-  const [from, to] = [utcMoment(text(fields, 'from')), utcMoment(text(fields, 'to'))]
-  if (from === undefined) {
+  const input = REPLAY.read(c.get('form'))
+  if (!replayFailedDeliveries.input.shape.from.safeParse(input.from).success) {
     setFlash(c, 'problem', 'Enter a start date and time in UTC.')
     return c.redirect(DELIVERIES_PATH, 303)
   }
-  const result = await attempt(() =>
-    sessionOf(c).call(replayFailedDeliveries, {
-      from,
-      to,
-      integration_id: text(fields, 'integration') || undefined,
-      include_unconfirmed: text(fields, 'unconfirmed') === 'yes',
-    }),
-  )
+  const result = await attempt(() => sessionOf(c).call(replayFailedDeliveries, input))
   if ('problem' in result) setFlash(c, 'problem', `${result.problem.message}.`)
   else setFlash(c, 'done', replayedMessage(result.done))
   return c.redirect(DELIVERIES_PATH, 303)

@@ -1,10 +1,11 @@
 /** The integration that the list is filtered by: how it is, what to do about it, a test, and what it missed. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
-import type { listRecoveries } from '../../../contracts/deliveries.ts'
-import { button, card, choice, inputField } from '../../../pages/parts.ts'
+import { recoverDeliveries, type listRecoveries } from '../../../contracts/deliveries.ts'
+import { button, card } from '../../../pages/parts.ts'
 import { badge, cancelButton, dialog, pair, table, time, timeToCome } from '../../components.ts'
 import type { PageContext } from '../../context.ts'
+import { formOf } from '../../fields.ts'
 import { backField, form } from '../../forms.ts'
 import { KIND_LABELS, pathOf, stateAdvice, type Integration } from '../integrations/integration-labels.ts'
 import { conditionBadge, type IntegrationHealth } from './integration-condition.ts'
@@ -39,6 +40,11 @@ export function integrationPanel(
   )
 }
 
+export const RECOVER = formOf(recoverDeliveries, ['since', 'include_unconfirmed'], {
+  since: { id: 'recover-since' },
+  include_unconfirmed: { name: 'unconfirmed' },
+})
+
 /** Begins where the trouble began: with the last success, or with the integration. */
 export const recoverDialog = (c: PageContext, one: Integration) =>
   dialog('recover', 'Recover…', {
@@ -49,8 +55,7 @@ export const recoverDialog = (c: PageContext, one: Integration) =>
       `${pathOf(one)}/recover`,
       html`${backField(c)}
         <p>Resends everything that failed, was given up or is unconfirmed since a time, each delivery with a new ID. It runs in the background, and new events do not wait for it.</p>
-        ${inputField({ id: 'recover-since', name: 'since', label: 'Since (UTC)', type: 'datetime-local', required: true, value: troubledSince(one).slice(0, 16) })}
-        ${choice('checkbox', 'unconfirmed', 'yes', true, 'Include unconfirmed', 'These may already have arrived and could arrive twice.')}
+        ${RECOVER.show({ now: { since: troubledSince(one) } }).all()}
         <div class="actions">${button('Recover')} ${cancelButton('recover')}</div>`,
     ),
   })

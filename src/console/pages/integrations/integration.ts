@@ -17,7 +17,7 @@ import {
 import { card, linkButton, notice, type Content } from '../../../pages/parts.ts'
 import { act, routeInput, submit } from '../../act.ts'
 import { formOf, innerProblem, partOf, refuse, type Refused } from '../../fields.ts'
-import { attempt, statusOf, text, confirmDialog, formCard, returnPath, utcMoment } from '../../forms.ts'
+import { attempt, statusOf, text, confirmDialog, formCard, returnPath } from '../../forms.ts'
 import { redirectWithMessage, actAndReturn, setFlash } from '../../flash.ts'
 import { page } from '../../layout.ts'
 import { changing, copyable, day, exactTime, pair, time } from '../../components.ts'
@@ -34,7 +34,7 @@ import {
 } from './integration-labels.ts'
 import { DELIVERIES_PATH, outcomeBadge } from '../deliveries/delivery-labels.ts'
 import { responseText, type Delivery } from '../deliveries/delivery-list.ts'
-import { recoverDialog, recoveryTable, type Recovery } from '../deliveries/integration-panel.ts'
+import { RECOVER, recoverDialog, recoveryTable, type Recovery } from '../deliveries/integration-panel.ts'
 import { testForm } from '../deliveries/test-form.ts'
 import { signatureCard } from './webhook-signature.ts'
 
@@ -353,17 +353,16 @@ async function setCategory(c: PageContext) {
 }
 
 async function recover(c: PageContext) {
-  const since = utcMoment(text(c.get('form'), 'since'))
+  const input = RECOVER.read(c.get('form'))
   // Started from the deliveries, it leads back there.
   const isElsewhere = text(c.get('form'), 'back').startsWith(DELIVERIES_PATH)
   const back = isElsewhere ? returnPath(c, DELIVERIES_PATH) : here(c)
-  if (since === undefined) {
+  if (!recoverDeliveries.input.shape.since.safeParse(input.since).success) {
     setFlash(c, 'problem', 'Enter a start date and time in UTC.')
     return c.redirect(back, 303)
   }
-  const include_unconfirmed = text(c.get('form'), 'unconfirmed') === 'yes'
   return actAndReturn(c, back, 'Recovery started.', () =>
-    sessionOf(c).call(recoverDeliveries, { integration_id: idOf(c), since, include_unconfirmed }),
+    sessionOf(c).call(recoverDeliveries, { ...input, integration_id: idOf(c) }),
   )
 }
 
