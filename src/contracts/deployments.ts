@@ -41,7 +41,7 @@ export const createDeployment = creating({
   name: 'createDeployment',
   summary: 'Deploy a revision. It waits for a runner, and for deployments before it.',
   takesIdempotencyKey: true,
-  input: z.object({ ...appAlias, revision_id: Id('rev') }),
+  input: z.object({ ...appAlias, revision_id: field(Id('rev'), { label: 'Revision' }) }),
   output: Deployment,
   errors: ['NOT_FOUND', 'CONFLICT'],
   closedToSupport: true,

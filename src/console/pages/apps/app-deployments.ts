@@ -4,12 +4,12 @@ import type * as z from 'zod'
 import { DEPLOYMENT_CODES } from '../../../contracts/deployment-states.ts'
 import { createDeployment, listDeployments, rollBackDeployment } from '../../../contracts/deployments.ts'
 import { listRevisions } from '../../../contracts/revisions.ts'
-import { selectField } from '../../../pages/parts.ts'
 import { listCard, time } from '../../components.ts'
 import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
+import { formOf } from '../../fields.ts'
 import { listOf } from '../../list-of.ts'
 import { redirectWithMessage, setFlash } from '../../flash.ts'
-import { attempt, confirmDialog, formCard, text } from '../../forms.ts'
+import { attempt, confirmDialog, formCard } from '../../forms.ts'
 import { aliasOf, appPage, emptyTab, readApp, type App } from './app-tabs.ts'
 import {
   DEPLOYMENT_LABELS,
@@ -24,6 +24,8 @@ import { lostNotice, mayDeploy } from './deployment.ts'
 const DEPLOYMENTS = listOf(listDeployments, {
   state: { label: 'State', all: 'All states', labels: DEPLOYMENT_LABELS },
 })
+
+const DEPLOY = formOf(createDeployment, ['revision_id'], { revision_id: { name: 'revision' } })
 
 type Listed = z.output<typeof listDeployments.output>
 
@@ -84,11 +86,13 @@ async function deployCard(c: PageContext, app: App) {
     title: 'Deploy',
     action: deploymentsPath(app.alias),
     className: 'inline',
-    fields: selectField({
-      name: 'revision',
-      label: 'Revision',
-      value: head_id ?? '',
-      options: isOlder ? [{ value: head_id, label: `${head_id.slice(-6)} (head)` }, ...newest] : newest,
+    of: DEPLOY.show({
+      now: { revision_id: head_id },
+      with: {
+        revision_id: {
+          options: isOlder ? [{ value: head_id, label: `${head_id.slice(-6)} (head)` }, ...newest] : newest,
+        },
+      },
     }),
     submit: 'Deploy',
   })
@@ -106,8 +110,8 @@ const rollBackDialog = (c: PageContext, app: App) =>
 const deploy = (c: PageContext) =>
   queue(c, () =>
     sessionOf(c).call(createDeployment, {
+      ...DEPLOY.read(c.get('form')),
       alias: aliasOf(c),
-      revision_id: text(c.get('form'), 'revision'),
     }),
   )
 

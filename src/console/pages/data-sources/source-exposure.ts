@@ -4,14 +4,19 @@ import { setDataSourceState, setDataSourceExposure } from '../../../contracts/da
 import { ServiceError } from '../../../contracts/errors.ts'
 import { EXPOSED_MAX } from '../../../contracts/limits.ts'
 import { GrantableRole } from '../../../contracts/roles.ts'
-import { button, card, notice, selectField } from '../../../pages/parts.ts'
+import { button, card, notice } from '../../../pages/parts.ts'
 import { form, text, confirmDialog } from '../../forms.ts'
 import { act } from '../../act.ts'
+import { formOf } from '../../fields.ts'
 import { actAndReturn } from '../../flash.ts'
 import { roleOptions } from '../../components.ts'
 import { hasRole, sessionOf, type PageContext } from '../../context.ts'
 import { pathOf, roleAndAbove, sourceIdFrom, stateBadge, type Source } from './source-labels.ts'
 import { tabPath } from './source-tabs.ts'
+
+const EXPOSURE = formOf(setDataSourceExposure, ['minimum_role'], {
+  minimum_role: { options: roleOptions('owner') },
+})
 
 export const exposureCard = (c: PageContext, source: Source) =>
   card(
@@ -43,13 +48,7 @@ function controls(c: PageContext, source: Source) {
     c,
     `${path}/exposure`,
     html`<input type="hidden" name="exposed" value="yes" />
-        ${selectField({
-          name: 'minimum_role',
-          label: 'Minimum role',
-          value: source.minimum_role,
-          options: roleOptions('owner'),
-        })}
-        ${button(source.exposed ? 'Save' : 'Expose')}`,
+        ${EXPOSURE.show({ now: source }).all()} ${button(source.exposed ? 'Save' : 'Expose')}`,
     'inline',
   )}
     <div class="actions">
