@@ -87,6 +87,11 @@ const PublicKey = field(
     .looseObject({ kty: z.enum(['EC', 'OKP', 'RSA']) })
     .describe('A public key as JWK, for `private_key_jwt`: P-256, Ed25519, or RSA of 2048 bits and more.'),
   {
+    label: 'Public key as JWK',
+    hint: 'P-256, Ed25519, or RSA of 2048 bits and more.',
+    example: '{"kty":"EC","crv":"P-256","x":"…","y":"…"}',
+    rows: 4,
+    maxLength: 4_000,
     client: {
       value: 'file',
       summary: 'Public key as JWK, - for stdin (default: a secret is made)',

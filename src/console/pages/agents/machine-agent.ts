@@ -38,7 +38,7 @@ import {
   type Agent,
 } from './machine-agent-labels.ts'
 import { credentialCreated } from './machine-credential.ts'
-import { isByKey, publicKeyField, readJwk } from './new-machine-agent.ts'
+import { isByKey, KEY, readJwk } from './new-machine-agent.ts'
 
 const ID = ':machine_agent_id{mch_[0-9a-z]{25}}'
 const CREDENTIAL = ':credential_id{crd_[0-9a-z]{25}}'
@@ -56,8 +56,6 @@ const herePath = (c: PageContext): string =>
   machineAgentPath(routeInput(c, showMachineAgent).machine_agent_id)
 
 const DETAILS = formOf(updateMachineAgent, ['name'])
-/** Of a refusal. */
-const KEY = {}
 
 async function showOne(c: PageContext, refused?: Refused) {
   const session = sessionOf(c)
@@ -170,7 +168,8 @@ const credentialRow = (
         id: credential.id,
         name,
         action: `${machineAgentPath(agent.id)}/credentials/${credential.id}/rotate`,
-        fields: credential.kind === 'public_key' && publicKeyField(undefined, `key-${credential.id}`),
+        fields:
+          credential.kind === 'public_key' && KEY.show().field('public_key', { id: `key-${credential.id}` }),
       })
     } ${
       sessionOf(c).support === undefined &&
@@ -208,7 +207,7 @@ const addKeyForm = (c: PageContext, agent: Agent, isFull: boolean, key: Refused 
   html`<details class="more" ${key && html`open`}>
     <summary>Add a public key</summary>
     ${problemNotice(key?.problem, ['public_key'])}
-    ${form(c, credentialsPath(agent), html`<input type="hidden" name="credential" value="key" />${publicKeyField(key)} ${button('Add public key', 'quiet')}`)}
+    ${form(c, credentialsPath(agent), html`<input type="hidden" name="credential" value="key" />${KEY.show({ refused: key }).all()} ${button('Add public key', 'quiet')}`)}
   </details>`
 
 async function detailsCard(c: PageContext, agent: Agent, refused: Refused | undefined) {

@@ -3,13 +3,13 @@ import { html } from 'hono/html'
 import { listAskableDataSources } from '../../../contracts/data-sources.ts'
 import { ServiceError } from '../../../contracts/errors.ts'
 import { EXPOSED_MAX } from '../../../contracts/limits.ts'
-import { createMachineAgent } from '../../../contracts/machine-agents.ts'
+import { addMachineAgentCredential, createMachineAgent } from '../../../contracts/machine-agents.ts'
 import {
   MACHINE_AGENT_SCOPES,
   SCOPES_OF_A_MACHINE,
   type MachineAgentScope,
 } from '../../../contracts/scopes.ts'
-import { areaField, choice, selectField } from '../../../pages/parts.ts'
+import { choice, selectField } from '../../../pages/parts.ts'
 import { sourceChoice } from '../../../pages/source-choice.ts'
 import { roleOptions } from '../../components.ts'
 import {
@@ -36,6 +36,9 @@ const NEW_AGENT = formOf(createMachineAgent, ['name', 'role', 'scopes'], {
   name: { hint: 'What it is for, such as “Nightly report”.' },
   role: { hint: 'It never exceeds this role or the current role of its owner.' },
 })
+
+/** A new agent may have one, too. */
+export const KEY = formOf(addMachineAgentCredential, ['public_key'])
 
 async function showNew(c: PageContext, refused?: Refused) {
   requireRole(c, 'admin', 'Only owners and admins can create machine agents')
@@ -91,7 +94,7 @@ const credentialChoice = (refused: Refused | undefined) => {
     <legend>Credential</legend>
     ${choice('radio', 'credential', 'secret', !byKey, 'A secret', 'Made here and shown once.')}
     ${choice('radio', 'credential', 'key', byKey, 'A public key', 'The program signs with its private key, which stays where it is.')}
-    <div class="if-chosen">${publicKeyField(refused)}</div>
+    <div class="if-chosen">${KEY.show({ refused }).all()}</div>
   </fieldset>`
 }
 
@@ -99,19 +102,6 @@ const endsIn = (form: FormData | undefined): string =>
   EXPIRIES.find(({ value }) => form && value === text(form, 'ends'))?.value ?? '90'
 const isLimited = (form: FormData): boolean => text(form, 'which') === 'chosen'
 export const isByKey = (form: FormData): boolean => text(form, 'credential') === 'key'
-
-export const publicKeyField = (refused: Refused | undefined, id?: string) =>
-  areaField({
-    id,
-    name: 'public_key',
-    label: 'Public key as JWK',
-    rows: 4,
-    maxlength: 4_000,
-    value: refused && text(refused.form, 'public_key'),
-    placeholder: '{"kty":"EC","crv":"P-256","x":"…","y":"…"}',
-    hint: 'P-256, Ed25519, or RSA of 2048 bits and more.',
-    problem: refused?.problem,
-  })
 
 /** As an object, which is all that can be said here; the gateway reads the key. */
 export function readJwk(form: FormData): { kty: 'EC' | 'OKP' | 'RSA'; [member: string]: unknown } {
