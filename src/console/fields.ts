@@ -146,7 +146,14 @@ function render(field: ContractField, special: Special, { value, list, problem }
   if (control === 'boxes') return boxes(name, label, options ?? [], list())
   if (options) return selectField({ ...words, value: value(), options })
   if (control === 'area' || control === 'lines' || control === 'pairs')
-    return areaField({ ...words, value: value(), rows, required, maxlength, placeholder })
+    return areaField({
+      ...words,
+      value: type === 'password' ? '' : value(),
+      rows,
+      required,
+      maxlength,
+      placeholder,
+    })
   return inputField({
     ...words,
     type,

@@ -11,7 +11,7 @@ export type FieldTexts = {
   readonly rows?: number
   /** What a form suggests; any other value is allowed too. */
   readonly suggestions?: () => readonly string[]
-  /** It is typed unseen; a form does not show it again when it was refused. */
+  /** On one line it is typed unseen; a form does not show it again when it was refused. */
   readonly isSecret?: boolean
   /** Where a pattern limits its length, which no form can read. */
   readonly maxLength?: number

@@ -54,7 +54,12 @@ const Assertion = field(
     .min(1)
     .max(2 * BEARER_MAX)
     .describe('An ID-JAG that your identity provider issued. It is neither stored nor logged.'),
-  { client: { value: 'file', summary: 'File with an assertion, or - for stdin', file: 'the assertion' } },
+  {
+    rows: 4,
+    example: 'eyJ0eXAiOiJvYXV0aC1pZC1qYWcrand0Ii…',
+    isSecret: true,
+    client: { value: 'file', summary: 'File with an assertion, or - for stdin', file: 'the assertion' },
+  },
 )
 
 const Scopes = z.array(ScopeName).max(20)
@@ -170,7 +175,11 @@ export const probeIdentityProvider = reading({
   name: 'probeIdentityProvider',
   summary:
     'Read the metadata and keys of the identity provider anew, and try an assertion. Nothing is stored.',
-  input: z.object({ assertion: Assertion.optional() }),
+  input: z.object({
+    assertion: field(Assertion.optional(), {
+      hint: 'An ID-JAG that the provider issued. It is neither stored nor used up. Leave it empty to check the keys only.',
+    }),
+  }),
   output: z.object({
     metadata: z.object({
       problem: z.string().nullable().describe('Why it could not be read; null: it could.'),
@@ -279,6 +288,7 @@ export const activateIdentityProvider = updating({
     'Prove that the identity provider is the organization’s, with an assertion for yourself, and turn it on.',
   input: z.object({
     assertion: field(Assertion, {
+      hint: 'An ID-JAG for yourself.',
       client: { summary: 'File with an assertion for yourself, or - for stdin', file: 'the assertion' },
     }),
   }),

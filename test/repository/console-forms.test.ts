@@ -103,7 +103,6 @@ const BY_HAND: Readonly<Record<string, string>> = {
   'src/console/pages/apps/app-people.ts': 'a search before a choice',
   'src/console/pages/audit/audit.ts': 'also of an export',
   'src/console/pages/deliveries/delivery-filters.ts': 'also of an export and of a live list',
-  'src/console/pages/identity-provider/provider-check.ts': 'a credential is not shown again',
   'src/console/pages/inbox/inbox.ts': 'one form for two lists',
   'src/console/pages/integrations/integrations.ts': 'a search in what is shown',
 }

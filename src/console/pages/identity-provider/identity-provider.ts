@@ -9,18 +9,16 @@ import {
   updateIdentityProvider,
 } from '../../../contracts/identity-provider.ts'
 import { TENANT_CLAIMS } from '../../../contracts/identity-provider-states.ts'
-import type { ServiceError } from '../../../contracts/errors.ts'
 import { icon } from '../../../pages/icons.ts'
 import { button, card, notice, problemNotice, type Content } from '../../../pages/parts.ts'
 import { copyable } from '../../components.ts'
 import { createRoutes, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { act, submit } from '../../act.ts'
-import { formOf, type Refused } from '../../fields.ts'
-import { redirectWithMessage } from '../../flash.ts'
+import { formOf, refuse, type Refused } from '../../fields.ts'
 import { attempt, confirmDialog, form, formCard, statusOf, text } from '../../forms.ts'
 import { page } from '../../layout.ts'
 import { IDENTITY_PROVIDER as PATH } from '../../navigation.ts'
-import { assertionField, checkForm, checkResults, type Checked } from './provider-check.ts'
+import { CHECK, checkForm, checkResults, type Checked } from './provider-check.ts'
 import { isOwner, mayChange, providerPage, readProvider, type Provider, type Shown } from './provider-page.ts'
 import { signInCard } from './sign-in-card.ts'
 import { providerSettings, requiredCard, SETTINGS, stateCard } from './provider-settings.ts'
@@ -38,24 +36,22 @@ export const identityProviderRoutes = () =>
     .post('/identity-provider/remove', remove)
 
 const ADD = formOf(createIdentityProvider, ['name', 'issuer', 'tenant_claim', 'tenant_value'])
+const ACTIVATE = formOf(activateIdentityProvider, ['assertion'], { assertion: { id: 'proof' } })
 
 /** What a form that was just submitted adds to the page. */
 type Given = {
   refused?: Refused
-  checked?: { result: Checked; assertion: string }
-  checkProblem?: ServiceError
-  switchProblem?: ServiceError
+  checked?: { result: Checked; assertion: string | undefined }
 }
 
 async function show(c: PageContext, given: Given = {}) {
   const shown = await readProvider(c)
   const provider = shown.identity_provider
-  const problem = given.refused?.problem ?? given.checkProblem ?? given.switchProblem
   if (provider === null) return showNone(c, shown, given.refused)
   return providerPage(c, 'Provider', {
     lead: html`<bdi>${provider.name}</bdi> vouches for the members of ${organizationOf(c).name} when an assistant connects for them.`,
     actions: mayChange(c) && removeDialog(c, provider),
-    status: statusOf(problem),
+    status: statusOf(given.refused?.problem),
     body: html`${!shown.is_enabled && offNotice()}
       ${
         provider.state === 'draft'
@@ -132,7 +128,7 @@ const draftBody = (c: PageContext, provider: Provider, given: Given) =>
       ${step(
         given.checked?.result.assertion?.subject != null,
         'Check it',
-        html`${mayChange(c) && checkForm(c, given.checkProblem)} ${given.checked && checkResults(given.checked.result)}
+        html`${mayChange(c) && checkForm(c, given.refused)} ${given.checked && checkResults(given.checked.result)}
         <p class="note">You can already set up <a href="${PATH}/clients">clients</a>, <a href="${PATH}/rules">rules</a> and <a href="${PATH}/people">people</a>.</p>`,
       )}
       ${step(false, 'Switch it on', switchOnPart(c, given))}
@@ -146,19 +142,18 @@ const step = (isDone: boolean, label: string, content: Content) =>
   </li>`
 
 /** An admin who runs a provider could otherwise act as an owner through it. */
-function switchOnPart(c: PageContext, { checked, switchProblem }: Given) {
+function switchOnPart(c: PageContext, { checked, refused }: Given) {
   if (!isOwner(c) || !mayChange(c))
     return html`<p class="note">Only an owner can do this. Ask one to open this page.</p>`
   const isTried = checked?.result.assertion?.subject != null
+  const shown = ACTIVATE.show({ refused })
   return html`<p class="note">With an assertion for yourself, which proves that the provider is yours: with your email address, verified here and in the email domains of ${organizationOf(c).name}. Whoever runs the provider can then act as any member, also as an owner.</p>
-    ${problemNotice(switchProblem, ['assertion'])}
+    ${problemNotice(shown.problem, shown.shown)}
     ${form(
       c,
       `${PATH}/switch-on`,
       html`${
-        isTried
-          ? html`<input type="hidden" name="assertion" value="${checked.assertion}" />`
-          : assertionField('proof', true, 'An ID-JAG for yourself.', switchProblem)
+        isTried ? html`<input type="hidden" name="assertion" value="${checked.assertion}" />` : shown.all()
       }
       ${button(isTried ? 'Switch on with this assertion' : 'Switch on')}`,
     )}`
@@ -181,7 +176,7 @@ const onBody = (c: PageContext, provider: Provider, shown: Shown, given: Given) 
         mayChange(c) &&
         card(
           'Check',
-          html`${checkForm(c, given.checkProblem)} ${given.checked && checkResults(given.checked.result)}`,
+          html`${checkForm(c, given.refused)} ${given.checked && checkResults(given.checked.result)}`,
           'Reads its metadata and keys again. Paste an assertion to see what becomes of it.',
         )
       }
@@ -209,22 +204,18 @@ const create = submit(ADD, {
 })
 
 async function check(c: PageContext) {
-  const assertion = text(c.get('form'), 'assertion').trim()
-  const result = await attempt(() =>
-    sessionOf(c).call(probeIdentityProvider, { assertion: assertion || undefined }),
-  )
+  const { assertion } = CHECK.read(c.get('form'))
+  const result = await attempt(() => sessionOf(c).call(probeIdentityProvider, { assertion }))
   // The assertion is in no redirect: it is a credential for some minutes.
   return 'problem' in result
-    ? show(c, { checkProblem: result.problem })
+    ? showRefused(c, refuse(c, result.problem, CHECK))
     : show(c, { checked: { result: result.done, assertion } })
 }
 
-async function switchOn(c: PageContext) {
-  const assertion = text(c.get('form'), 'assertion').trim()
-  const result = await attempt(() => sessionOf(c).call(activateIdentityProvider, { assertion }))
-  if ('problem' in result) return show(c, { switchProblem: result.problem })
-  return redirectWithMessage(c, PATH, 'Identity provider switched on.')
-}
+const switchOn = submit(ACTIVATE, {
+  again: showRefused,
+  done: () => [PATH, 'Identity provider switched on.'],
+})
 
 const saveSettings = submit(SETTINGS, { again: showRefused, done: () => [PATH, 'Settings saved.'] })
 

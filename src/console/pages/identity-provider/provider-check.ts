@@ -1,14 +1,13 @@
 /** What a check of the identity provider found: its metadata, its keys, and an assertion that was tried. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
-import type { probeIdentityProvider } from '../../../contracts/identity-provider.ts'
+import { probeIdentityProvider } from '../../../contracts/identity-provider.ts'
 import { REFUSALS } from '../../../contracts/identity-provider-states.ts'
-import { BEARER_MAX } from '../../../contracts/limits.ts'
-import type { ServiceError } from '../../../contracts/errors.ts'
 import { icon } from '../../../pages/icons.ts'
-import { areaField, button, notice, problemNotice, type Content } from '../../../pages/parts.ts'
+import { button, notice, problemNotice, type Content } from '../../../pages/parts.ts'
 import { pair } from '../../components.ts'
 import type { PageContext } from '../../context.ts'
+import { formOf, type Refused } from '../../fields.ts'
 import { form } from '../../forms.ts'
 import { IDENTITY_PROVIDER } from '../../navigation.ts'
 import { CHECKS } from './provider-labels.ts'
@@ -16,27 +15,13 @@ import { CHECKS } from './provider-labels.ts'
 export type Checked = z.output<typeof probeIdentityProvider.output>
 type Tried = NonNullable<Checked['assertion']>
 
-export const assertionField = (id: string, isRequired: boolean, hint: Content, problem?: ServiceError) =>
-  areaField({
-    id,
-    name: 'assertion',
-    label: 'Assertion',
-    rows: 4,
-    required: isRequired,
-    maxlength: 2 * BEARER_MAX,
-    placeholder: 'eyJ0eXAiOiJvYXV0aC1pZC1qYWcrand0Ii…',
-    hint,
-    problem,
-  })
+export const CHECK = formOf(probeIdentityProvider, ['assertion'], { assertion: { id: 'tried' } })
 
-export const checkForm = (c: PageContext, problem?: ServiceError) =>
-  html`${problemNotice(problem, ['assertion'])}
-    ${form(
-      c,
-      `${IDENTITY_PROVIDER}/check`,
-      html`${assertionField('tried', false, 'An ID-JAG that the provider issued. It is neither stored nor used up. Leave it empty to check the keys only.', problem)}
-      ${button('Check', 'quiet')}`,
-    )}`
+export function checkForm(c: PageContext, refused: Refused | undefined) {
+  const shown = CHECK.show({ refused })
+  return html`${problemNotice(shown.problem, shown.shown)}
+    ${form(c, `${IDENTITY_PROVIDER}/check`, html`${shown.all()} ${button('Check', 'quiet')}`)}`
+}
 
 export const checkResults = ({ metadata, keys, keys_problem, assertion }: Checked) =>
   html`<ul class="checks">
