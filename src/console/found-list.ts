@@ -1,9 +1,13 @@
 /** What search has found, as a list of a page and as the options of the dialog. */
 import { html } from 'hono/html'
+import { searchTickets } from '../contracts/tickets.ts'
 import type { Act } from './acts.ts'
 
 export type Found = Act
 export type FoundGroup = { readonly title: string; readonly found: readonly Found[] }
+
+/** What is typed is also asked of lists, which take as much. */
+export const QUERY_MAX_CHARACTERS = searchTickets.input.shape.search.maxLength!
 
 /** The form of the dialog that acts are sent with; what it has besides is a button's own. */
 export const ACT_FORM = 'palette-act'

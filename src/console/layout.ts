@@ -12,7 +12,7 @@ import { supportSessionBanner } from './support-session-banner.ts'
 import { sessionOf, type PageContext } from './context.ts'
 import { actsFor } from './acts.ts'
 import { form, personalForm } from './forms.ts'
-import { ACT_FORM, optionList } from './found-list.ts'
+import { ACT_FORM, QUERY_MAX_CHARACTERS, optionList } from './found-list.ts'
 import { CHANGES } from './safe-next.ts'
 
 export const CONSOLE_ASSETS = assetsUnder('/console/assets')
@@ -183,7 +183,7 @@ const searchDialog = (c: PageContext) =>
   html`<dialog id="palette" class="palette" aria-label="Search">
     <form method="get" action="${SEARCH}" role="search">
       ${icon('search')}
-      <input type="text" enterkeyhint="search" name="q" role="combobox" aria-label="Search or do: pages, data sources, agents, apps, tickets, proposals and IDs" placeholder="Search, or do: invite, run, pause, approve …" aria-expanded="true" aria-autocomplete="list" aria-controls="palette-found" autocomplete="off" spellcheck="false" maxlength="120" />
+      <input type="text" enterkeyhint="search" name="q" role="combobox" aria-label="Search or do: pages, data sources, agents, apps, tickets, proposals and IDs" placeholder="Search, or do: invite, run, pause, approve …" aria-expanded="true" aria-autocomplete="list" aria-controls="palette-found" autocomplete="off" spellcheck="false" maxlength="${QUERY_MAX_CHARACTERS}" />
       <button type="button" class="button-bare" commandfor="palette" command="close" aria-label="Close">${icon('close')}</button>
     </form>
     <div id="palette-found" class="found" role="listbox" aria-label="Found" tabindex="-1"></div>

@@ -22,7 +22,7 @@ import {
   type PageContext,
 } from '../../context.ts'
 import { actsFor } from '../../acts.ts'
-import { linkList, optionList, type Found, type FoundGroup } from '../../found-list.ts'
+import { linkList, optionList, QUERY_MAX_CHARACTERS, type Found, type FoundGroup } from '../../found-list.ts'
 import { page } from '../../layout.ts'
 import { placesFor, SEARCH } from '../../navigation.ts'
 import { agentPath } from '../agents/agent-labels.ts'
@@ -38,7 +38,6 @@ import { PROPOSAL_LABELS, proposalPath, unlessOff } from '../maintenance/mainten
 
 /** Of each kind: more do not fit, and one more letter finds better. */
 const LIMIT = 5
-const QUERY_MAX_CHARACTERS = 120
 
 export const searchRoutes = () => createRoutes().get('/search', showSearch)
 
