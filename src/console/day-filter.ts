@@ -9,5 +9,11 @@ export function readDay(text: string | undefined): string | undefined {
   return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text) ? text : undefined
 }
 
+/** As the gateway takes them. */
+export const periodOf = ({ from, to }: Record<string, string>) => ({
+  from: beginOf(readDay(from)),
+  to: endOf(readDay(to)),
+})
+
 export const beginOf = (day: string | undefined): string | undefined => day && `${day}T00:00:00.000Z`
 export const endOf = (day: string | undefined): string | undefined => day && `${day}T23:59:59.999Z`

@@ -44,41 +44,36 @@ export function listOf<
     return Object.fromEntries(values.filter(([, value]) => value !== undefined)) as Values
   }
 
+  /** `options`: what nobody knows before the page is shown. */
+  function fields(c: PageContext, options: { readonly [Key in K]?: readonly Option[] } = {}): Content {
+    const values = read(c)
+    return known.map(({ key, filter, field }) => {
+      const { name = key, label, id, all, labels, missing, placeholder } = filter
+      const value = values[key] as string | undefined
+      if (all === undefined)
+        return inputField({ id, name, label, type: 'search', value, maxlength: field.maxlength, placeholder })
+      const offered = options[key] ?? filter.options ?? field.choices.map((one) => optionOf(one, labels))
+      return filterSelect({ name, label, value, all, options: offered, id, missing })
+    })
+  }
+
   return {
+    /** For what has the same filters: another list, or an export. */
+    read,
+    fields,
     /** The page of the list that the address asks for. */
     call(c: PageContext, also: Omit<z.input<I>, K | 'cursor' | 'count' | 'limit'>): Promise<z.output<O>> {
       const paging = { cursor: queryOf(c)['cursor'], ...(isCounted && { count: 'true' }) }
       return sessionOf(c).call(operation, { ...also, ...read(c), ...paging } as unknown as z.input<I>)
     },
     isFiltered: (c: PageContext): boolean => Object.keys(read(c)).length > 0,
-    /** Of a `listCard`. `options`: what nobody knows before the page is shown. */
-    parts(c: PageContext, listed: Paged, options: { readonly [Key in K]?: readonly Option[] } = {}) {
-      const values = read(c)
-      return {
-        next: listed.next_cursor,
-        total: listed.total,
-        isFiltered: Object.keys(values).length > 0,
-        ...(known.length > 0 && {
-          filters: known.map(({ key, filter, field }) => {
-            const { name = key, label, id, all, labels, missing, placeholder } = filter
-            const value = values[key] as string | undefined
-            if (all === undefined)
-              return inputField({
-                id,
-                name,
-                label,
-                type: 'search',
-                value,
-                maxlength: field.maxlength,
-                placeholder,
-              })
-            const offered =
-              options[key] ?? filter.options ?? field.choices.map((one) => optionOf(one, labels))
-            return filterSelect({ name, label, value, all, options: offered, id, missing })
-          }) as Content,
-        }),
-      }
-    },
+    /** Of a `listCard`. */
+    parts: (c: PageContext, listed: Paged, options?: Parameters<typeof fields>[1]) => ({
+      next: listed.next_cursor,
+      total: listed.total,
+      isFiltered: Object.keys(read(c)).length > 0,
+      ...(known.length > 0 && { filters: fields(c, options) }),
+    }),
   }
 }
 

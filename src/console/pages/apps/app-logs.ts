@@ -4,7 +4,7 @@ import type * as z from 'zod'
 import { idPattern } from '../../../contracts/ids.ts'
 import { LOG_LEVELS, type LogLevel } from '../../../contracts/log-levels.ts'
 import { listLogGroups, listLogs, summarizeLogs } from '../../../contracts/logs.ts'
-import { card, inputField, notice, type Content } from '../../../pages/parts.ts'
+import { card, notice, type Content } from '../../../pages/parts.ts'
 import {
   badge,
   emptyState,
@@ -16,6 +16,7 @@ import {
   time,
 } from '../../components.ts'
 import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
+import { listOf } from '../../list-of.ts'
 import { byteSize } from '../../../contracts/byte-size.ts'
 import { plural } from '../../format.ts'
 import { pager } from '../../pager.ts'
@@ -84,13 +85,20 @@ function limitNotices({ dropped_today, refused_today, max_bytes }: z.output<type
 
 type Filters = ReturnType<typeof readFilters>
 
+const LEVEL = {
+  label: 'Level',
+  all: 'All levels',
+  options: LOG_LEVELS.map((value) => ({ value, label: `${value} and above` })),
+}
+const LINES = listOf(listLogs, { text: { label: 'Contains' }, level: LEVEL })
+const GROUPS = listOf(listLogGroups, { level: LEVEL })
+
 /** They are part of an address that people edit: invalid values are ignored, not refused. */
 function readFilters(c: PageContext) {
-  const { view, level, text, group, window } = c.req.query()
+  const { view, group, window } = c.req.query()
   return {
     view: (view !== undefined && Object.hasOwn(VIEWS, view) ? view : 'lines') as View,
-    level: LOG_LEVELS.find((one) => one === level),
-    text: text?.trim().slice(0, 200) || undefined,
+    ...LINES.read(c),
     group: group !== undefined && idPattern('lgr').test(group) ? group : undefined,
     window: (window !== undefined && Object.hasOwn(WINDOWS, window) ? window : undefined) as
       | keyof typeof WINDOWS
@@ -114,43 +122,34 @@ const queryOf = (filters: Filters): URLSearchParams =>
     Object.entries(filters).filter((entry): entry is [string, string] => entry[1] !== undefined),
   )
 
-const filterFields = (
-  { view, level, text, group, window }: Filters,
-  fields: { search: boolean; since: boolean },
-) =>
+const filterFields = ({ view, group, window }: Filters, fields: Content, hasWindow: boolean) =>
   html`<input type="hidden" name="view" value="${view}" />
     ${group !== undefined && html`<input type="hidden" name="group" value="${group}" />`}
-    ${fields.search && inputField({ name: 'text', label: 'Contains', value: text ?? '', maxlength: 200 })}
-    ${filterSelect({ name: 'level', label: 'Level', value: level, all: 'All levels', options: LOG_LEVELS.map((value) => ({ value, label: `${value} and above` })) })}
-    ${fields.since && filterSelect({ name: 'window', label: 'Time', value: window, all: view === 'groups' ? 'Last day' : 'All that is kept', options: Object.entries(WINDOWS).map(([value, { label }]) => ({ value, label })) })}`
+    ${fields}
+    ${hasWindow && filterSelect({ name: 'window', label: 'Time', value: window, all: view === 'groups' ? 'Last day' : 'All that is kept', options: Object.entries(WINDOWS).map(([value, { label }]) => ({ value, label })) })}`
 
 const VIEW_BODIES: Record<View, (c: PageContext, filters: Filters) => Promise<Content>> = {
   async lines(c, filters) {
-    const { lines, next_cursor, age_seconds } = await sessionOf(c).call(listLogs, {
+    const { lines, next_cursor, age_seconds } = await LINES.call(c, {
       alias: aliasOf(c),
-      level: filters.level,
-      text: filters.text,
       group_id: filters.group,
       since: sinceOf(c, filters.window),
-      cursor: c.req.query('cursor'),
     })
     return html`<div class="card card-list">
-      ${filterForm(c, 'Filter log lines', filterFields(filters, { search: true, since: true }))}
+      ${filterForm(c, 'Filter log lines', filterFields(filters, LINES.fields(c), true))}
       ${lines.length === 0 ? notFoundState(c) : html`<ol class="log" aria-label="Log lines, newest first">${lines.map(lineItem(c))}</ol>`}
       ${pager(c, lines.length, { next_cursor, age_seconds })}
     </div>`
   },
 
   async groups(c, filters) {
-    const { groups, next_cursor, age_seconds } = await sessionOf(c).call(listLogGroups, {
+    const { groups, next_cursor, age_seconds } = await GROUPS.call(c, {
       alias: aliasOf(c),
-      level: filters.level,
       since: sinceOf(c, filters.window),
-      cursor: c.req.query('cursor'),
     })
     return listCard(c, {
       noun: 'groups',
-      filters: filterFields({ ...filters, group: undefined }, { search: false, since: true }),
+      filters: filterFields({ ...filters, group: undefined }, GROUPS.fields(c), true),
       caption: 'Groups of similar log lines, the most frequent first',
       columns: ['Pattern', 'Level', 'Lines', 'First', 'Last'],
       rows: groups.map(groupRow(c, filters)),
@@ -163,13 +162,12 @@ const VIEW_BODIES: Record<View, (c: PageContext, filters: Filters) => Promise<Co
   async live(c, filters) {
     const { lines, after } = await sessionOf(c).call(listLogs, {
       alias: aliasOf(c),
-      level: filters.level,
-      text: filters.text,
+      ...LINES.read(c),
       group_id: filters.group,
     })
     return card(
       'Live',
-      html`${filterForm(c, 'Filter log lines', filterFields(filters, { search: true, since: false }))}
+      html`${filterForm(c, 'Filter log lines', filterFields(filters, LINES.fields(c), false))}
         <pre
           class="output"
           tabindex="0"
@@ -259,8 +257,7 @@ async function readMore(c: PageContext) {
   const { signal } = c.req.raw
   const waiting = sessionOf(c).callWhile(signal)(listLogs, {
     alias: aliasOf(c),
-    level: filters.level,
-    text: filters.text,
+    ...LINES.read(c),
     group_id: filters.group,
     after: idPattern('lgl').test(after) ? after : undefined,
     wait_seconds: WAIT_SECONDS,

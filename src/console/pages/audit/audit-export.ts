@@ -4,7 +4,8 @@ import { listAudit, type AuditEntry } from '../../../contracts/audit.ts'
 import { PAGE_MAX } from '../../../contracts/limits.ts'
 import { organizationOf, requireRole, sessionOf, type PageContext } from '../../context.ts'
 import { exportList, type ExportFormat } from '../../export-list.ts'
-import { asInput, readFilters } from './audit-filters.ts'
+import { periodOf } from '../../day-filter.ts'
+import { AUDIT } from './audit-filters.ts'
 
 type Entry = z.output<typeof AuditEntry>
 
@@ -26,7 +27,7 @@ export const exportAudit =
     requireRole(c, 'admin', 'Only owners and admins can view the audit trail')
     const org_id = organizationOf(c).id
     const call = sessionOf(c).callIn(org_id)
-    const input = { org_id, ...asInput(readFilters(c.req.query())), limit: PAGE_MAX }
+    const input = { org_id, ...AUDIT.read(c), ...periodOf(c.req.query()), limit: PAGE_MAX }
     return exportList(c, {
       name: 'audit',
       format,

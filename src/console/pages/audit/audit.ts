@@ -1,23 +1,16 @@
 /** The audit trail: who did what, newest first. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
-import { AUDIT_ACTIONS, listAudit, type AuditEntry } from '../../../contracts/audit.ts'
+import { AUDIT_ACTIONS, type AuditEntry } from '../../../contracts/audit.ts'
 import { PAGE_MAX } from '../../../contracts/limits.ts'
 import { listMembers } from '../../../contracts/members.ts'
-import { inputField, linkButton } from '../../../pages/parts.ts'
+import { linkButton } from '../../../pages/parts.ts'
 import { page } from '../../layout.ts'
-import {
-  badge,
-  dayFilters,
-  emptyState,
-  filterSelect,
-  memberOptions,
-  time,
-  listCard,
-} from '../../components.ts'
+import { badge, dayFilters, emptyState, memberOptions, time, listCard } from '../../components.ts'
 import { createRoutes, organizationOf, requireRole, sessionOf, type PageContext } from '../../context.ts'
+import { periodOf, readDay } from '../../day-filter.ts'
 import { exportAudit } from './audit-export.ts'
-import { asInput, readFilters } from './audit-filters.ts'
+import { AUDIT } from './audit-filters.ts'
 import { linkedSubject } from './linked-subject.ts'
 
 type Entry = z.output<typeof AuditEntry>
@@ -30,17 +23,11 @@ export const auditRoutes = () =>
 
 async function showAudit(c: PageContext) {
   requireRole(c, 'admin', 'Only owners and admins can view the audit trail')
-  const session = sessionOf(c)
   const org_id = organizationOf(c).id
-  const filters = readFilters(c.req.query())
+  const query = c.req.query()
   const [{ audit, next_cursor, total, age_seconds }, { members }] = await Promise.all([
-    session.call(listAudit, {
-      org_id,
-      ...asInput(filters),
-      cursor: c.req.query('cursor'),
-      count: 'true',
-    }),
-    session.call(listMembers, { org_id, limit: PAGE_MAX }),
+    AUDIT.call(c, { org_id, ...periodOf(query) }),
+    sessionOf(c).call(listMembers, { org_id, limit: PAGE_MAX }),
   ])
   return page(c, {
     title: 'Audit trail',
@@ -48,10 +35,8 @@ async function showAudit(c: PageContext) {
     actions: exportLinks(c),
     body: listCard(c, {
       noun: 'audit trail',
-      filters: html`${inputField({ name: 'search', label: 'Contains', type: 'search', value: filters.search ?? '', maxlength: 120, placeholder: 'Name, request' })}
-        ${filterSelect({ name: 'action', label: 'Action', value: filters.action, all: 'All actions', options: Object.entries(AUDIT_ACTIONS).map(([value, label]) => ({ value, label })) })}
-        ${filterSelect({ name: 'person', label: 'User', value: filters.person, all: 'All users', options: memberOptions(members), missing: 'Not a member' })}
-        ${dayFilters(filters)}`,
+      filters: html`${AUDIT.fields(c, { user_id: memberOptions(members) })}
+        ${dayFilters({ from: readDay(query['from']), to: readDay(query['to']) })}`,
       caption: 'Audit trail, newest first',
       columns: ['Time', 'Actor', 'Action', 'Request'],
       rows: audit.map(entryRow),
