@@ -98,7 +98,6 @@ const isTime = ({ format }: Property): boolean => format === 'date-time'
 /** Where a field is not one of an operation, or is shared by several: why. */
 const BY_HAND: Readonly<Record<string, string>> = {
   'src/console/member-field.ts': 'an address stands for the id of a member',
-  'src/console/pages/activity/activity.ts': 'a name stands for the id of a data source',
   'src/console/pages/apps/app-people.ts': 'a search before a choice',
   'src/console/pages/deliveries/delivery-filters.ts': 'also of an export and of a live list',
   'src/console/pages/inbox/inbox.ts': 'one form for two lists',

@@ -2,11 +2,10 @@
 import { html } from 'hono/html'
 import { listActivity, summarizeActivity } from '../../../contracts/activity.ts'
 import { listDataSources } from '../../../contracts/data-sources.ts'
-import { idPattern } from '../../../contracts/ids.ts'
 import { COUNT_MAX, PAGE_MAX } from '../../../contracts/limits.ts'
-import { ACTIVITY_OUTCOMES, ACTIVITY_SOURCES, type ACTIVITY_TYPES } from '../../../contracts/list-filters.ts'
+import type { ACTIVITY_TYPES } from '../../../contracts/list-filters.ts'
 import { listMembers } from '../../../contracts/members.ts'
-import { inputField, type Option } from '../../../pages/parts.ts'
+import type { Option } from '../../../pages/parts.ts'
 import { page } from '../../layout.ts'
 import { dayFilters, emptyState, filterSelect, memberOptions, listCard, type Tab } from '../../components.ts'
 import {
@@ -20,6 +19,7 @@ import {
 import { principalLabel } from '../agents/client-labels.ts'
 import { activityCharts, callsIn, chartDays, withEmptyDays } from './activity-charts.ts'
 import { ACTIVITY_PATH, entryCells, entryColumns } from './activity-rows.ts'
+import { listOf } from '../../list-of.ts'
 import { beginOf, endOf, readDay } from '../../day-filter.ts'
 import { totalBeside } from '../../total-beside.ts'
 
@@ -33,13 +33,23 @@ const TABS = [
   { type: 'function', label: 'Functions' },
 ] as const satisfies { type: Type; label: string }[]
 
+const SOURCE = listOf(listActivity, { source: { label: 'Data source', placeholder: 'db_…' } })
+const PERSON = listOf(listActivity, {
+  user_id: { name: 'person', label: 'User', all: 'All users', missing: 'Former member' },
+})
+const CALLS = listOf(listActivity, {
+  grant_id: { name: 'agent', label: 'Agent', all: 'All agents', missing: 'Another agent' },
+  entry_point: { name: 'via', label: 'Entry point', all: 'All entry points' },
+  outcome: { label: 'Outcome', all: 'All outcomes' },
+})
+
 async function showActivity(c: PageContext) {
   const session = sessionOf(c)
   const org_id = organizationOf(c).id
   const seesAll = hasRole(session, 'admin')
-  const filters = readFilters(c.req.query(), seesAll)
-  const { type, outcome, from, to } = filters
-  const calls = { user_id: filters.person, grant_id: filters.agent, entry_point: filters.via }
+  const filters = readFilters(c, seesAll)
+  const { type, outcome, from, to, user_id, grant_id, entry_point } = filters
+  const calls = { user_id, grant_id, entry_point }
   const rows = { ...calls, type, source: filters.source }
   const period = { from: beginOf(from), to: endOf(to) }
   const days = chartDays(from, to, c.var.deps.clock())
@@ -59,7 +69,7 @@ async function showActivity(c: PageContext) {
     }),
     session.call(summarizeActivity, { ...rows, ...charted, agents: 'true' }),
     // Of one agent it names no other, and another is to be chosen.
-    filters.agent === undefined
+    grant_id === undefined
       ? undefined
       : session.call(summarizeActivity, { ...rows, ...charted, grant_id: undefined, agents: 'true' }),
     sourceOptions(session),
@@ -80,11 +90,9 @@ async function showActivity(c: PageContext) {
         changes: 'activity',
         noun: 'activity',
         filters: html`<input type="hidden" name="type" value="${type}" />
-          ${type === 'data_source' && sourceFilter(filters.source, sources)}
-          ${people && filterSelect({ name: 'person', label: 'User', value: filters.person, all: 'All users', options: memberOptions(people.members), missing: 'Former member' })}
-          ${filterSelect({ name: 'agent', label: 'Agent', value: filters.agent, all: 'All agents', options: ((offered ?? summary).agents ?? []).map(agentOption), missing: 'Another agent' })}
-          ${filterSelect({ name: 'via', label: 'Entry point', value: filters.via, all: 'All entry points', options: ACTIVITY_SOURCES.map((value) => ({ value, label: value })) })}
-          ${filterSelect({ name: 'outcome', label: 'Outcome', value: outcome, all: 'All outcomes', options: ACTIVITY_OUTCOMES.map((value) => ({ value, label: value })) })}
+          ${type === 'data_source' && sourceFilter(c, filters.source, sources)}
+          ${people && PERSON.fields(c, { user_id: memberOptions(people.members) })}
+          ${CALLS.fields(c, { grant_id: ((offered ?? summary).agents ?? []).map(agentOption) })}
           ${dayFilters(filters)}`,
         caption: `${noun}, newest first`,
         columns: entryColumns(type),
@@ -126,33 +134,23 @@ const agentOption = ({ grant_id, client_id, client_name, user }: Agent): Option 
 })
 
 /** Filters are part of an address that people edit: invalid values are ignored, not refused. */
-function readFilters(query: Record<string, string>, seesAll: boolean) {
-  const { type, source, person, agent, via, outcome, from, to } = query
+function readFilters(c: PageContext, seesAll: boolean) {
+  const { type, from, to } = c.req.query()
   const isFunction = type === 'function'
   return {
     type: isFunction ? ('function' as const) : ('data_source' as const),
-    source: isFunction
-      ? undefined
-      : listActivity.input.shape.source.safeParse(source?.trim() || undefined).data,
-    person: seesAll && person !== undefined && idPattern('usr').test(person) ? person : undefined,
-    agent: agent !== undefined && idPattern('grt').test(agent) ? agent : undefined,
-    via: ACTIVITY_SOURCES.find((one) => one === via),
-    outcome: ACTIVITY_OUTCOMES.find((one) => one === outcome),
+    source: isFunction ? undefined : SOURCE.read(c).source,
+    user_id: seesAll ? PERSON.read(c).user_id : undefined,
+    ...CALLS.read(c),
     from: readDay(from),
     to: readDay(to),
   }
 }
 
-const sourceFilter = (value: string | undefined, options: Option[] | undefined) =>
+const sourceFilter = (c: PageContext, value: string | undefined, options: Option[] | undefined) =>
   options
     ? filterSelect({ name: 'source', label: 'Data source', value, all: 'All data sources', options })
-    : inputField({
-        name: 'source',
-        label: 'Data source',
-        value: value ?? '',
-        maxlength: 60,
-        placeholder: 'db_…',
-      })
+    : SOURCE.fields(c)
 
 /** Only developers may list every data source; an organization has no more than one page of them. */
 async function sourceOptions(session: ConsoleSession): Promise<Option[] | undefined> {
