@@ -100,7 +100,6 @@ const BY_HAND: Readonly<Record<string, string>> = {
   'src/console/member-field.ts': 'an address stands for the id of a member',
   'src/console/pages/apps/app-people.ts': 'a search before a choice',
   'src/console/pages/deliveries/delivery-filters.ts': 'also of an export and of a live list',
-  'src/console/pages/inbox/inbox.ts': 'one form for two lists',
   'src/console/pages/integrations/integrations.ts': 'a search in what is shown',
 }
 

@@ -1,7 +1,6 @@
 /** The user's own notifications: unread first, then read. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
-import { EventPattern } from '../../../contracts/events.ts'
 import { ServiceError } from '../../../contracts/errors.ts'
 import { idPattern } from '../../../contracts/ids.ts'
 import { acknowledgeNotification, listNotifications } from '../../../contracts/inbox.ts'
@@ -12,6 +11,7 @@ import { setFlash } from '../../flash.ts'
 import { page } from '../../layout.ts'
 import { INBOX } from '../../navigation.ts'
 import { breakable, changing, emptyState, filterForm, labelOptions, time } from '../../components.ts'
+import { contractField } from '../../contract-field.ts'
 import { pager } from '../../pager.ts'
 import { createRoutes, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { NOTIFICATIONS_PATH } from '../profile/chat-account.ts'
@@ -21,6 +21,7 @@ type Entry = Listed['notifications'][number]
 
 export const inboxRoutes = () => createRoutes().get('/inbox', showInbox).post('/inbox/read', markRead)
 
+const TYPE = contractField('type', listNotifications.input.shape.type, false)
 const SHOWN = ['all', 'unread', 'read'] as const
 const STATE_LABELS = { all: 'All', unread: 'Unread', read: 'Read' } as const
 
@@ -56,7 +57,7 @@ async function showInbox(c: PageContext) {
         ${filterForm(
           c,
           'Filter inbox',
-          html`${inputField({ name: 'type', label: 'Event type', value: submitted, maxlength: 100, placeholder: 'deploy.failed, deploy.*', problem })}
+          html`${inputField({ name: 'type', label: 'Event type', value: submitted, maxlength: TYPE.maxlength, placeholder: 'deploy.failed, deploy.*', problem })}
           ${selectField({ name: 'state', label: 'Show', value: state, options: labelOptions(SHOWN, STATE_LABELS) })}`,
         )}
       </div>
@@ -67,7 +68,7 @@ async function showInbox(c: PageContext) {
 /** People edit addresses: an invalid event type is ignored, with a message. */
 function readType(query: string | undefined) {
   const submitted = query?.trim().toLowerCase() ?? ''
-  const type = EventPattern.optional().safeParse(submitted || undefined)
+  const type = listNotifications.input.shape.type.safeParse(submitted || undefined)
   const problems = ['type: not a valid event type, ignored']
   return {
     submitted,
