@@ -75,8 +75,14 @@ const LoadPlan = {
         .join('; ')}.`,
     ),
   table: field(TableName, { maxLength: 63 }).optional().describe('Default: the name of the database.'),
-  id_column: ColumnName.optional().describe('Whose values are unique. Default: the number of the row.'),
-  title_column: ColumnName.optional().describe('Default: the first column that is neither id nor embedded.'),
+  id_column: field(
+    ColumnName.optional().describe('Whose values are unique. Default: the number of the row.'),
+    { label: 'ID', hint: 'Different in every row.' },
+  ),
+  title_column: field(
+    ColumnName.optional().describe('Default: the first column that is neither id nor embedded.'),
+    { label: 'Title of a hit' },
+  ),
   embed_columns: z
     .array(ColumnName)
     .max(LOAD_COLUMNS_MAX)
@@ -95,20 +101,28 @@ const LoadPlan = {
     .regex(/^[a-z_]{1,40}$/, 'must be a text search configuration of Postgres, such as english')
     .default('english')
     .describe('Of its words: a text search configuration of Postgres, such as `german` or `simple`.'),
-  append: z.boolean().default(false).describe('Add the rows to a table that an earlier load made.'),
-  upsert: z
-    .boolean()
-    .default(false)
-    .describe('By the id: change the rows that the table has, and add the others.'),
-  replace: z
-    .boolean()
-    .default(false)
-    .describe('Put the file in the place of a table that an earlier load made, in one moment.'),
-  delete_missing: z
-    .boolean()
-    .default(false)
-    .describe('With `upsert`: delete the rows that the file does not have.'),
-  dry_run: z.boolean().default(false).describe('Change nothing, and tell how many rows would change.'),
+  append: field(z.boolean().default(false).describe('Add the rows to a table that an earlier load made.'), {
+    label: 'Add to a table that was loaded before',
+  }),
+  upsert: field(
+    z.boolean().default(false).describe('By the id: change the rows that the table has, and add the others.'),
+    { label: 'Change the rows of a table by their ID' },
+  ),
+  replace: field(
+    z
+      .boolean()
+      .default(false)
+      .describe('Put the file in the place of a table that an earlier load made, in one moment.'),
+    { label: 'Replace a table that was loaded before' },
+  ),
+  delete_missing: field(
+    z.boolean().default(false).describe('With `upsert`: delete the rows that the file does not have.'),
+    { label: 'Delete rows that the file does not have' },
+  ),
+  dry_run: field(
+    z.boolean().default(false).describe('Change nothing, and tell how many rows would change.'),
+    { label: 'Only show what would change' },
+  ),
   save_configuration: z
     .boolean()
     .default(false)

@@ -40,16 +40,7 @@ type Preview = z.output<typeof previewLoad.output>
 const PLAN = formOf(
   { ...startLoad, idempotent: false },
   ['table', 'id_column', 'title_column', 'append', 'upsert', 'delete_missing', 'replace', 'dry_run'],
-  {
-    title_column: { label: 'Title of a hit' },
-    id_column: { label: 'ID', hint: 'Different in every row.' },
-    table: { required: true },
-    append: { label: 'Add to a table that was loaded before' },
-    upsert: { label: 'Change the rows of a table by their ID' },
-    delete_missing: { label: 'Delete rows that the file does not have' },
-    replace: { label: 'Replace a table that was loaded before' },
-    dry_run: { label: 'Only show what would change' },
-  },
+  { table: { required: true } },
 )
 
 export const loadRoutes = () =>
