@@ -15,6 +15,8 @@ export const DisplayName = field(
     .refine((text) => !INVISIBLE.test(text), 'must not contain control or invisible characters'),
   { client: 'Display name' },
 )
+/** Of what acts by itself. */
+export const PurposeName = field(DisplayName, { hint: 'What it is for, such as “Nightly report”.' })
 
 /** Compared in lower case everywhere, so it is stored that way. */
 export const Email = z.string().trim().toLowerCase().max(254).pipe(z.email())

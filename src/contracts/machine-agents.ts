@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { SourceId } from './data-sources.ts'
 import { field } from './field.ts'
-import { DisplayName, Nothing, ScopeName, Time } from './fields.ts'
+import { DisplayName, Nothing, PurposeName, ScopeName, Time } from './fields.ts'
 import { Grant } from './grants.ts'
 import { Id } from './ids.ts'
 import { EXPOSED_MAX, MACHINE_AGENT_DAYS } from './limits.ts'
@@ -120,8 +120,10 @@ export const createMachineAgent = creating({
   name: 'createMachineAgent',
   summary: 'Create a machine agent. Its secret is returned once.',
   input: z.object({
-    name: DisplayName,
-    role: GrantableRole.default('viewer').describe('At most your own.'),
+    name: PurposeName,
+    role: field(GrantableRole.default('viewer').describe('At most your own.'), {
+      hint: 'It never exceeds this role or the current role of its owner.',
+    }),
     owner_id: OwnerId.optional().describe('The member who answers for it. Default: you.'),
     expires_at: Expiry.optional().describe(
       `At most ${MACHINE_AGENT_DAYS} days from now, which is the default.`,

@@ -1,7 +1,7 @@
 /** API tokens, and the validation of any token. */
 import * as z from 'zod'
 import { field } from './field.ts'
-import { AudienceName, DisplayName, Nothing, ScopeName, Time } from './fields.ts'
+import { AudienceName, Nothing, PurposeName, ScopeName, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { BEARER_MAX, PAGE_DEFAULT } from './limits.ts'
 import { creating, reading, removing } from './operation.ts'
@@ -35,9 +35,15 @@ export const createApiToken = creating({
   summary: 'Create an API token. Its value is returned once.',
   service: 'auth-service',
   input: z.object({
-    name: DisplayName,
-    role_cap: GrantableRole.optional().describe(
-      'Default: not capped, the token acts with the role that you have at the time. With viewer it has no role on apps.',
+    name: PurposeName,
+    role_cap: field(
+      GrantableRole.optional().describe(
+        'Default: not capped, the token acts with the role that you have at the time. With viewer it has no role on apps.',
+      ),
+      {
+        label: 'Role',
+        hint: 'The token never exceeds this role or your own current role. As viewer it has no role on apps.',
+      },
     ),
     scopes: z
       .array(ScopeName)
@@ -51,7 +57,10 @@ export const createApiToken = creating({
       .transform((audiences) => [...new Set(audiences)])
       .optional()
       .describe('Default: all of them; for a token that you create with a token, those of that one.'),
-    expires_in_days: z.int().min(1).max(3650).optional().describe('Without it, the token does not expire.'),
+    expires_in_days: field(
+      z.int().min(1).max(3650).optional().describe('Without it, the token does not expire.'),
+      { label: 'Expires' },
+    ),
   }),
   output: z.object({ ...ApiToken.shape, token: tokenValue }),
   access: 'viewer',

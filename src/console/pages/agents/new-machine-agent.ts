@@ -32,10 +32,7 @@ export const newMachineAgentRoutes = () =>
     .get('/agents/machine/new', (c) => showNew(c))
     .post('/agents/machine/new', create)
 
-const NEW_AGENT = formOf(createMachineAgent, ['name', 'role', 'scopes'], {
-  name: { hint: 'What it is for, such as “Nightly report”.' },
-  role: { hint: 'It never exceeds this role or the current role of its owner.' },
-})
+const NEW_AGENT = formOf(createMachineAgent, ['name', 'role', 'scopes'])
 
 /** A new agent may have one, too. */
 export const KEY = formOf(addMachineAgentCredential, ['public_key'])

@@ -30,12 +30,7 @@ const ENDS = [7, 30, 90]
   .concat({ value: '365', label: 'In 1 year' }, { value: '', label: 'Never' })
 
 const NEW_TOKEN = formOf(createApiToken, ['name', 'role_cap', 'scopes', 'audiences', 'expires_in_days'], {
-  name: { hint: 'What it is for, such as “Nightly report”.' },
-  role_cap: {
-    label: 'Role',
-    hint: 'The token never exceeds this role or your own current role. As viewer it has no role on apps.',
-  },
-  expires_in_days: { name: 'ends', label: 'Expires', options: ENDS },
+  expires_in_days: { name: 'ends', options: ENDS },
 })
 
 /** What whoever changes nothing gets: whoever needs more says so. */
