@@ -1,5 +1,6 @@
 /** Members of an organization, and invitations. */
 import * as z from 'zod'
+import { field } from './field.ts'
 import { Email, Nothing, Secret, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { creating, reading, removing, updating } from './operation.ts'
@@ -49,7 +50,11 @@ export const changeMemberRole = updating({
   name: 'changeMemberRole',
   summary: 'Change the role of a member.',
   service: 'auth-service',
-  input: z.object({ ...orgId, user_id: Id('usr'), role: GrantableRole }),
+  input: z.object({
+    ...orgId,
+    user_id: Id('usr'),
+    role: field(GrantableRole, { hint: 'Applies to the next call of all their tokens and agents.' }),
+  }),
   output: Member,
   access: 'admin',
   errors: ['NOT_FOUND', 'CONFLICT'],
@@ -73,7 +78,11 @@ export const inviteMember = creating({
   name: 'inviteMember',
   summary: 'Invite a person by email. Without a mail server, the invitation link is returned.',
   service: 'auth-service',
-  input: z.object({ ...orgId, email: Email, role: GrantableRole.default('viewer') }),
+  input: z.object({
+    ...orgId,
+    email: field(Email, { label: 'Email address' }),
+    role: GrantableRole.default('viewer'),
+  }),
   output: z.object({
     ...Invitation.shape,
     invitation_url: z.string().optional().describe('Returned once, and only when no mail was sent.'),

@@ -23,7 +23,6 @@ type Invitation = z.output<typeof InvitationShape>
 export type Invited = Refused | { email: string; url: string }
 
 export const INVITE = formOf(inviteMember, ['email', 'role'], {
-  email: { label: 'Email address' },
   role: { id: 'invite-role' },
 })
 

@@ -38,9 +38,7 @@ const MEMBERS = listOf(listMembers, {
   search: { label: 'Name or email' },
   role: { id: 'filter-role', label: 'Role', all: 'All roles', labels: ROLE_LABELS },
 })
-const ROLE = formOf(changeMemberRole, ['role'], {
-  role: { hint: 'Applies to the next call of all their tokens and agents.' },
-})
+const ROLE = formOf(changeMemberRole, ['role'])
 
 type MemberRow = z.output<typeof Member>
 
