@@ -44,6 +44,9 @@ const SecretAddress = field(Address, {
 })
 const ForumAddress = field(Address, { label: 'Forum URL', example: 'https://forum.example.com' })
 
+/** `example`: what somebody may call one of this kind. */
+const named = (example: string) => field(DisplayName, { hint: `Shown in deliveries, such as “${example}”.` })
+
 const integrations = {
   service: 'api-gateway',
   access: 'admin',
@@ -118,7 +121,11 @@ export const connectWebhook = creating({
   name: 'connectWebhook',
   closedToSupport: true,
   summary: 'Connect a webhook. Its address is also the signing secret.',
-  input: z.object({ name: DisplayName, url: SecretAddress, resend_on_unknown: z.boolean().default(false) }),
+  input: z.object({
+    name: named('Operations desk'),
+    url: field(SecretAddress, { example: 'https://hooks.example.com/svc/…' }),
+    resend_on_unknown: z.boolean().default(false),
+  }),
   output: Integration,
   errors: ['CONFLICT'],
   http: { method: 'post', path: '/api/integrations/webhook', success: 201 },
@@ -129,7 +136,10 @@ export const connectChatWebhook = creating({
   name: 'connectChatWebhook',
   closedToSupport: true,
   summary: 'Connect a chat channel by the address of an incoming webhook.',
-  input: z.object({ name: DisplayName, url: SecretAddress }),
+  input: z.object({
+    name: named('#tickets'),
+    url: field(SecretAddress, { example: 'https://hooks.slack.com/services/…' }),
+  }),
   output: Integration,
   errors: ['CONFLICT'],
   http: { method: 'post', path: '/api/integrations/chat', success: 201 },

@@ -22,16 +22,13 @@ import { INTEGRATIONS_PATH, pathOf, type Integration, resendChoices } from './in
 import { signatureCard } from './webhook-signature.ts'
 
 const WIDE = { className: 'field-wide' }
-const named = (example: string) => ({ hint: `Shown in deliveries, such as “${example}”.` })
 
 const WEBHOOK = formOf(connectWebhook, ['name', 'url', 'resend_on_unknown'], {
-  name: named('Operations desk'),
-  url: { ...WIDE, placeholder: 'https://hooks.example.com/svc/…' },
+  url: WIDE,
   resend_on_unknown: { name: 'resend' },
 })
 const CHAT = formOf(connectChatWebhook, ['name', 'url'], {
-  name: named('#tickets'),
-  url: { ...WIDE, placeholder: 'https://hooks.slack.com/services/…' },
+  url: WIDE,
 })
 const FORUM = formOf(connectForum, ['url', 'api_key'])
 const EMAIL = formOf(connectEmail, ['address'])
