@@ -42,6 +42,9 @@ const subscriptions = {
 } as const
 const subscriptionId = { subscription_id: Id('sub') }
 
+const TIMING =
+  'Hourly on the hour, daily at 09:00 in the time zone of the organization. Several events are combined into one message. A forum takes Immediately only.'
+
 const SUBSCRIPTION_TABLE =
   'id, pattern, integration.name, timing, enabled, REASON=disabled_reason, last_delivery_at'
 
@@ -75,8 +78,8 @@ export const createSubscription = creating({
   summary: 'Subscribe an integration to an event type, or to a prefix and a star.',
   input: z.object({
     pattern: Pattern,
-    integration_id: Id('int'),
-    timing: field(TimingName.default('immediately'), { client: 'When to deliver' }),
+    integration_id: field(Id('int'), { label: 'Destination' }),
+    timing: field(TimingName.default('immediately'), { hint: TIMING, client: 'When to deliver' }),
   }),
   output: Subscription.extend({
     notes: z.array(z.string()).describe('Warnings, such as an event type that is not defined.'),
@@ -101,7 +104,7 @@ export const updateSubscription = updating({
   input: z.object({
     ...subscriptionId,
     pattern: Pattern.optional(),
-    timing: TimingName.optional(),
+    timing: field(TimingName.optional(), { hint: TIMING }),
     enabled: z.boolean().optional(),
   }),
   output: Subscription,

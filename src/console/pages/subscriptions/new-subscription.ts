@@ -18,7 +18,7 @@ export const newSubscriptionRoutes = () =>
 
 const SUBSCRIBE = formOf(createSubscription, ['pattern', 'integration_id', 'timing'], {
   ...SPECIALS,
-  integration_id: { name: 'integration', label: 'Destination' },
+  integration_id: { name: 'integration' },
 })
 
 async function showNew(c: PageContext, refused?: Refused) {

@@ -20,10 +20,7 @@ const options = labelOptions(TIMINGS, TIMING_LABELS)
 /** Hourly and daily messages combine several events. */
 export const SPECIALS = {
   pattern: { required: true, preview: PREVIEW_PATH },
-  timing: {
-    options,
-    hint: 'Hourly on the hour, daily at 09:00 in the time zone of the organization. Several events are combined into one message. A forum takes Immediately only.',
-  },
+  timing: { options },
 }
 
 export const previewRegion = (fieldId: string, body: unknown) =>
