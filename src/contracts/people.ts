@@ -50,7 +50,7 @@ export const updateProfile = updating({
   name: 'updateProfile',
   summary: 'Update your name.',
   service: 'auth-service',
-  input: z.object({ name: DisplayName }),
+  input: z.object({ name: field(DisplayName, { label: 'Display name' }) }),
   output: Profile,
   access: 'session',
   http: { method: 'patch', path: '/api/v1/profile' },
@@ -84,8 +84,11 @@ export const sendEmailVerification = creating({
   summary: 'Send yourself a link to verify your email address.',
   service: 'auth-service',
   input: z.object({
-    email: Email.optional().describe(
-      'Another address, which replaces your unverified one when you open the link.',
+    email: field(
+      Email.optional().describe(
+        'Another address, which replaces your unverified one when you open the link.',
+      ),
+      { label: 'Send a link to' },
     ),
   }),
   output: Nothing,

@@ -22,9 +22,9 @@ import { deviceName } from './device-name.ts'
 type Profile = z.output<typeof showProfile.output>
 const PATH = '/console/profile'
 
-const RENAME = formOf(updateProfile, ['name'], { name: { label: 'Display name', autocomplete: 'name' } })
+const RENAME = formOf(updateProfile, ['name'], { name: { autocomplete: 'name' } })
 const VERIFY = formOf(sendEmailVerification, ['email'], {
-  email: { label: 'Send a link to', required: true, autocomplete: 'email' },
+  email: { required: true, autocomplete: 'email' },
 })
 const CHANGE_PASSWORD = formOf(changePassword, ['current_password', 'new_password', 'end_api_tokens'], {
   current_password: { autocomplete: 'current-password' },
