@@ -268,6 +268,8 @@ describe('the list of deliveries', () => {
     const early = await form.with({ from: '2026-03-01T00:00', to: '2026-03-01T12:00' }).submit()
     expect(early.notices).toEqual(['No failed deliveries in this period.'])
     const from = '2026-03-02T00:00'
+    const endless = await form.with({ from, to: 'tomorrow' }).submit()
+    expect(endless.notices).toEqual(['The request is not valid.'])
     expect((await form.with({ from }).submit()).notices).toEqual(['1 delivery queued again.'])
     const both = await form.with({ from, unconfirmed: true, integration: integrationId }).submit()
     expect(both.notices[0]).toMatch(/^\d deliver(y|ies) queued again\.$/)
