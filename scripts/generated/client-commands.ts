@@ -45,10 +45,12 @@ export function commandRow({ operation, command }: Commanded, operations: readon
   const { shape } = operation.input
   const listNaming = (key: string) => command.listedBy ?? listOf(operation, key, operations)
   // What has no list of its own is shown with what it belongs to.
-  const ofPath = namesIn(operation.http.path).map(listNaming)
+  const inPath = namesIn(operation.http.path).filter((key) => key !== 'org_id')
+  const ofPath = inPath.map(listNaming)
   const listedBy = command.listedBy ?? ofPath.findLast((list) => list !== undefined)
-  const given = command.arguments ?? namesIn(operation.http.path)
-  const isLeft = (key: string) => !given.includes(key) && !['limit', 'cursor', 'count'].includes(key)
+  const given = command.arguments ?? inPath
+  const isLeft = (key: string) =>
+    !given.includes(key) && !['org_id', 'limit', 'cursor', 'count'].includes(key)
   const named = command.options ?? (always ? [] : Object.keys(shape).filter(isLeft))
   return {
     path,
@@ -89,6 +91,7 @@ export function callRow({ operation, command }: Commanded): Loose<OperationCall>
   const { done, table, fields } = isChosen === undefined ? shownByItself(operation) : command
   return {
     operation: operation.name as OperationCall['operation'],
+    ofOrganization: 'org_id' in operation.input.shape || undefined,
     always,
     atLeastOne,
     confirm,

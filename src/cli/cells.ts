@@ -117,6 +117,7 @@ export const FORMATS: Readonly<Record<string, (value: never, row: Row) => Cell>>
       .filter(([, count]) => count > 0)
       .map(([kind, count]) => `${count} ${kind.replaceAll('_', ' ')}`)
       .join(', ') || 'nothing',
+  switch: (isOn: boolean) => (isOn ? 'on' : 'off'),
   agents: (count: number) => counted(count, 'agent'),
   credentials: (all: readonly { id: string; kind: string; starts_with: string }[]) =>
     all.map(({ id, kind, starts_with }) => `${id} (${kind}, ${starts_with}…)`).join(', '),

@@ -9,6 +9,8 @@ export type Cells = Readonly<Record<string, string>>
 /** What it sends and prints. */
 export type OperationCall = {
   readonly operation: keyof typeof REQUESTS
+  /** Its `org_id` is the organization of the login. */
+  readonly ofOrganization?: true
   readonly always?: Readonly<Record<string, unknown>>
   readonly atLeastOne?: { readonly problem: string; readonly hint: string }
   readonly confirm?: string

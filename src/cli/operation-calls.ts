@@ -2,6 +2,8 @@
 import type { OperationCall } from './operation-call.ts'
 
 export const OPERATION_CALLS: Readonly<Record<string, OperationCall>> = {
+  'agents off': { operation: 'updateOrganization', ofOrganization: true, always: { agents_enabled: false }, confirm: 'This turns off access for all assistants until you run `svc agents on`.', fields: { organization: 'name', assistants: 'agents_enabled:switch' } },
+  'agents on': { operation: 'updateOrganization', ofOrganization: true, always: { agents_enabled: true }, fields: { organization: 'name', assistants: 'agents_enabled:switch' } },
   'access': { operation: 'showAccess', atLeastOne: { problem: 'Whose access?', hint: 'Add --user, --token or --grant' }, fields: { ROLE: 'now.role', APPS: 'now.apps.count' }, format: 'yaml' },
   'tokens list': { operation: 'listApiTokens', rows: 'tokens', pages: true, table: { TOKEN: 'id', NAME: 'name', 'STARTS WITH': 'starts_with', 'ROLE CAP': 'role_cap', EXPIRES: 'expires_at', 'LAST USED': 'last_used_at', 'OLD VALUE UNTIL': 'previous.works_until', 'OLD VALUE USED': 'previous.last_used_at' } },
   'tokens rotate': { operation: 'rotateApiToken', fields: { id: 'id', name: 'name', token: 'token' }, notes: ['Store the new value now: it is not shown again.', { if: 'previous', text: 'The old one works until {previous.works_until}.' }] },

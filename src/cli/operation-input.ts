@@ -32,6 +32,7 @@ export async function operationInput<Name extends keyof typeof REQUESTS>(
   }
   if (call.confirm !== undefined) await confirm(ctx, input, fillText(call.confirm, given, input.args))
   const values: Values = { ...call.always, ...withDefaults(command, given) }
+  if (call.ofOrganization) values['org_id'] = await organizationOf(ctx)
   for (const part of [...(command.arguments ?? []), ...(command.options ?? [])]) {
     const { field } = part
     if (field === undefined) continue
@@ -39,6 +40,12 @@ export async function operationInput<Name extends keyof typeof REQUESTS>(
     else if (values[field] !== undefined) values[field] = await readLater(ctx, command, part, values)
   }
   return values as Input<Name>
+}
+
+async function organizationOf(ctx: CommandContext): Promise<string> {
+  const { organization } = await ctx.callOperation('whoAmI', {})
+  if (organization) return organization.id
+  throw usageError('You are not a member of an organization', 'Ask an owner to invite you')
 }
 
 /** As they were given, by their fields. */

@@ -6,7 +6,10 @@ export type CommandOf<I extends z.ZodObject> = {
   readonly path: string
   /** Left out: the operation's. */
   readonly summary?: string
-  /** Fields that are given by their position. Left out: the names in the path of the operation. */
+  /**
+   * Fields that are given by their position. Left out: the names in the path of the operation, except `org_id`: the client
+   * sends the organization of its login.
+   */
   readonly arguments?: readonly FieldOf<I>[]
   /** Fields that are options, in the order of the help. Left out: all others; none where it always sends something. */
   readonly options?: readonly FieldOf<I>[]

@@ -80,6 +80,8 @@ export const showOrganization = reading({
   http: { method: 'get', path: '/api/v1/orgs/{org_id}' },
 })
 
+const SWITCHED_FIELDS = 'organization=name, assistants=agents_enabled:switch'
+
 export const updateOrganization = updating({
   name: 'updateOrganization',
   summary: 'Update an organization.',
@@ -106,6 +108,23 @@ export const updateOrganization = updating({
   output: Organization,
   access: 'admin',
   errors: ['NOT_FOUND'],
+  command: [
+    {
+      path: 'agents off',
+      summary: 'Turn off access for all assistants (admin or higher)',
+      always: { agents_enabled: false },
+      confirm: 'This turns off access for all assistants until you run `svc agents on`.',
+      fields: SWITCHED_FIELDS,
+      examples: ['svc agents off --yes'],
+    },
+    {
+      path: 'agents on',
+      summary: 'Turn access for assistants back on (admin or higher)',
+      always: { agents_enabled: true },
+      fields: SWITCHED_FIELDS,
+      examples: ['svc agents on'],
+    },
+  ],
   http: { method: 'patch', path: '/api/v1/orgs/{org_id}' },
 })
 

@@ -44,17 +44,4 @@ export const AGENT_ROWS: readonly HandWritten[] = [
     path: 'agents provider preview',
     load: async () => (await import('../commands/identity-provider.ts')).previewIdentityProviderRules,
   },
-  {
-    path: 'agents off',
-    summary: 'Turn off access for all assistants (admin or higher)',
-    options: [YES],
-    examples: ['svc agents off --yes'],
-    load: async () => (await import('../commands/agents.ts')).switchAgentsOff,
-  },
-  {
-    path: 'agents on',
-    summary: 'Turn access for assistants back on (admin or higher)',
-    examples: ['svc agents on'],
-    load: async () => (await import('../commands/agents.ts')).switchAgentsOn,
-  },
 ]
