@@ -1,7 +1,7 @@
 /** The maintenance agent: settings of the organization and of each app, its runs and what they read and found. */
 import * as z from 'zod'
 import { appAlias } from './apps.ts'
-import { fields } from './field.ts'
+import { field, fields } from './field.ts'
 import { Time, Timezone } from './fields.ts'
 import { Id } from './ids.ts'
 import { MAINTENANCE, MAINTENANCE_WAIT_MAX_SECONDS, RUN_EVIDENCE_SHOWN } from './limits.ts'
@@ -72,24 +72,47 @@ const settings = fields(
       ),
   },
   {
-    model: { hint: 'Models are configured by the operator of this service.', maxLength: 100 },
-    nightly_cron: { label: 'Schedule', hint: 'Five fields of cron, such as 0 3 * * *' },
+    model: {
+      hint: 'Models are configured by the operator of this service.',
+      maxLength: 100,
+      client: { value: 'name', summary: 'rules, or a model of your operator' },
+    },
+    nightly_cron: {
+      label: 'Schedule',
+      hint: 'Five fields of cron, such as 0 3 * * *',
+      client: { flag: 'cron', value: 'fields', summary: 'When it runs, such as "0 3 * * *"' },
+    },
+    timezone: { client: { value: 'zone', summary: 'Of the schedule, such as Europe/Vienna' } },
     cooldown_hours: {
       label: 'Cool-down in hours',
       hint: 'Between runs that people start, and before the same finding is reported again.',
+      client: { flag: 'cooldown', value: 'hours', summary: 'Between runs that people start' },
     },
     token_allowance: {
       label: 'Tokens a day',
       hint: 'Never exceeded. Shared with judge checks; a day begins at midnight UTC.',
+      client: { flag: 'tokens', summary: 'Allowance of a day' },
     },
     protected_paths: {
       hint: 'One pattern a line. No proposal may touch them, nor what is always protected: continuous integration, hooks, secrets, lock files and instructions of agents.',
       example: 'src/billing/**',
       rows: 4,
+      client: {
+        flag: 'protect',
+        value: 'glob',
+        summary: 'Paths that no proposal may touch; replaces those of before',
+        not: { flag: 'no-protect', summary: 'Protect only what is always protected' },
+      },
     },
     allowed_classes: {
       label: 'Open to proposals',
       hint: 'Files that run before anybody looks at the app are closed unless an owner opens them here.',
+      client: {
+        flag: 'allow',
+        value: 'class',
+        summary: 'Protected files that proposals may touch (owners); replaces those of before',
+        not: { flag: 'no-allow', summary: 'Close all of them' },
+      },
     },
   },
 )
@@ -218,9 +241,49 @@ export const updateMaintenanceSettings = updating({
   name: 'updateMaintenanceSettings',
   summary:
     'Turn the maintenance agent of an organization on or off, and change its settings. What is left out stays as it is. Turning it on turns on no app; turning it off turns off every app, and stops what runs.',
-  input: z.object({ ...orgId, enabled: z.boolean().optional(), ...z.object(settings).partial().shape }),
+  input: z.object({
+    ...orgId,
+    enabled: field(z.boolean().optional(), {
+      client: {
+        flag: 'enable',
+        summary: 'Turn it on; the first time with --model',
+        not: { flag: 'disable', summary: 'Turn it off for every app' },
+      },
+    }),
+    ...z.object(settings).partial().shape,
+  }),
   output: MaintenanceSettings,
   errors: ['NOT_FOUND'],
+  command: {
+    path: 'apps maintenance settings',
+    summary: 'Show the maintenance settings of the organization, or change them (admin or higher)',
+    options: [
+      'enabled',
+      'model',
+      'nightly_cron',
+      'timezone',
+      'cooldown_hours',
+      'token_allowance',
+      'protected_paths',
+      'allowed_classes',
+    ],
+    fields: [
+      "enabled, model=model|'none', models to choose=models.name:list|'none'",
+      'cadence={nightly_cron} ({timezone}), next run=next_run_at, cool-down={cooldown_hours} h',
+      "tokens a day=token_allowance, protected paths=protected_paths:list|'none'",
+      "open to proposals=allowed_classes:list|'none', decisions of agents=mcp_decisions, apps on=apps_enabled",
+    ],
+    notes: [
+      {
+        if: 'you_decide_from',
+        text: 'You changed something: what runs propose until {you_decide_from}, another admin approves.',
+      },
+    ],
+    examples: [
+      'svc apps maintenance settings',
+      'svc apps maintenance settings --enable --model rules --timezone Europe/Vienna',
+    ],
+  },
   http: { method: 'put', path: '/api/deploy/orgs/{org_id}/maintenance-agent' },
 })
 

@@ -1,7 +1,6 @@
 /** `svc apps …`, where a command does more than one call. */
 import { CHECK_METHODS } from '../../contracts/check-methods.ts'
 import { LOG_LEVELS } from '../../contracts/log-levels.ts'
-import { PROTECTED_CLASS_NAMES } from '../../contracts/protected-classes.ts'
 import type { HandWritten, Option } from '../command.ts'
 import { APP, YES } from './shared.ts'
 
@@ -225,36 +224,7 @@ export const APP_ROWS: readonly HandWritten[] = [
   },
   {
     path: 'apps maintenance settings',
-    summary: 'Show the maintenance settings of the organization, or change them (admin or higher)',
-    options: [
-      { long: 'enable', summary: 'Turn it on; the first time with --model' },
-      { long: 'disable', summary: 'Turn it off for every app' },
-      { long: 'model', value: 'name', summary: 'rules, or a model of your operator' },
-      { long: 'cron', value: 'fields', summary: 'When it runs, such as "0 3 * * *"' },
-      { long: 'timezone', value: 'zone', summary: 'Of the schedule, such as Europe/Vienna' },
-      { long: 'cooldown', value: 'hours', summary: 'Between runs that people start' },
-      { long: 'tokens', value: 'n', summary: 'Allowance of a day' },
-      {
-        long: 'protect',
-        value: 'glob',
-        summary: 'Paths that no proposal may touch; replaces those of before',
-        repeatable: true,
-      },
-      { long: 'no-protect', summary: 'Protect only what is always protected' },
-      {
-        long: 'allow',
-        value: 'class',
-        summary: 'Protected files that proposals may touch (owners); replaces those of before',
-        repeatable: true,
-        choices: PROTECTED_CLASS_NAMES,
-      },
-      { long: 'no-allow', summary: 'Close all of them' },
-      YES,
-    ],
-    examples: [
-      'svc apps maintenance settings',
-      'svc apps maintenance settings --enable --model rules --timezone Europe/Vienna',
-    ],
+    options: [YES],
     load: async () => (await import('../commands/maintenance-settings.ts')).updateMaintenanceSettings,
   },
   {
