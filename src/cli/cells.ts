@@ -35,12 +35,12 @@ export const fillText = (text: string, ...rows: readonly Row[]): string =>
     String(rows.map((row) => firstOf(inner, row)).find((value) => !isEmpty(value)) ?? ''),
   )
 
-/** `state=running`, `is_public !may_be_public`: whether all of it holds. */
+/** `state=running`, `is_public !may_be_public`: whether all of it holds. An empty list is not set. */
 export const holds = (condition: string, row: Row): boolean =>
   condition.split(' ').every((part) => {
     const [, not, path = '', wanted] = /^(!?)([^=]+)(?:=(.*))?$/.exec(part) ?? []
     const value = valueAt(path, row)
-    return (wanted === undefined ? Boolean(value) : String(value) === wanted) !== (not === '!')
+    return (wanted === undefined ? isSet(value) : String(value) === wanted) !== (not === '!')
   })
 
 function firstOf(cell: string, row: Row): Cell {
@@ -70,6 +70,8 @@ function valueAt(path: string, row: Row): unknown {
   }
   return value
 }
+
+const isSet = (value: unknown): boolean => (Array.isArray(value) ? value.length > 0 : Boolean(value))
 
 const isEmpty = (value: unknown): boolean => value === null || value === undefined || value === ''
 

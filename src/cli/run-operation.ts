@@ -35,10 +35,12 @@ export function printAnswer(
   }
   if (done !== undefined) ctx.info(fillText(done, given, shown))
   for (const note of notes) {
-    const { text, if: condition, of } = typeof note === 'string' ? { text: note } : note
+    const { text, if: condition, of, in: only } = typeof note === 'string' ? { text: note } : note
+    if (only !== undefined && only !== (ctx.settings.format ?? format ?? 'table')) continue
     for (const one of of === undefined ? [shown] : (shown[of] as readonly (Answer | string)[])) {
       if (typeof one === 'string') ctx.info(one)
-      else if (condition === undefined || holds(condition, one)) ctx.info(fillText(text, given, one))
+      else if (condition === undefined || holds(condition, { ...given, ...one }))
+        ctx.info(fillText(text, given, one))
     }
   }
 }

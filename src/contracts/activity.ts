@@ -69,6 +69,17 @@ export const listActivity = reading({
     summary: 'List calls, newest first; admins and owners see all members',
     options: ['type', 'source', 'user_id', 'outcome', 'from', 'to'],
     table: 'TIME=at, type, name, user.name, source, outcome, error, hits, MS=duration_ms',
+    // Whoever asked a question and sees an empty list looks at the other kind of calls.
+    notes: [
+      {
+        if: '!activity !type=data_source !type=all',
+        text: 'No function calls match. Questions to data sources: svc activity --type data_source',
+      },
+      {
+        if: '!activity type=data_source',
+        text: 'No questions to data sources match. Other calls: svc activity --type function',
+      },
+    ],
     examples: ['svc activity', 'svc activity --type data_source --source db_handbook --outcome failed'],
   },
   http: { method: 'get', path: '/api/wf/activity' },

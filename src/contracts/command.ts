@@ -49,5 +49,10 @@ type FieldOf<I extends z.ZodObject> = string & keyof z.input<I>
  */
 export type Shown = string | readonly string[]
 
-/** `if` names fields that must be set, or not with a `!`, or be a value with `=`. `of`: once for each of these. */
-export type Note = string | { readonly text: string; readonly if?: string; readonly of?: string }
+/**
+ * `if` names fields of the answer or the input that must be set, or not with a `!`, or be a value with `=`. `of`: once for
+ * each of these. `in`: only where the answer is printed so, because the other formats say it anyway.
+ */
+export type Note =
+  | string
+  | { readonly text: string; readonly if?: string; readonly of?: string; readonly in?: 'table' }

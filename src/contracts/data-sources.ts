@@ -465,6 +465,18 @@ export const queryDataSource = reading({
     arguments: ['source_id', 'query'],
     table: 'id, title, SCORE=metadata._score:scalar, TARGET=metadata._target:scalar, URL=url',
     rows: 'results',
+    notes: [
+      {
+        if: 'weak',
+        text: 'The answer is weak: probably none of these hits answers the question',
+        in: 'table',
+      },
+      {
+        if: 'truncated',
+        text: 'The result was truncated: narrow the question, or request fewer hits with --top-k',
+        in: 'table',
+      },
+    ],
     format: 'yaml',
     examples: [
       'svc datasource query db_handbook "How many days of holiday do I have?"',

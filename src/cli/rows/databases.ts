@@ -6,7 +6,6 @@ import { YES } from './shared.ts'
 const DATABASE: Argument = { name: 'name', summary: 'From `svc db list`, without db_', values: 'databases' }
 
 export const DATABASE_ROWS: readonly HandWritten[] = [
-  { path: 'datasource query', load: async () => (await import('../commands/datasource.ts')).queryDataSource },
   {
     path: 'datasource eval',
     summary: 'Ask questions whose answers are known, and see which are found (developer or higher)',

@@ -1,9 +1,8 @@
-/** `svc notifications …` and `svc activity`, where a command does more than one call or prints more than its answer. */
+/** `svc notifications …`, where a command does more than one call or prints more than its answer. */
 import type { HandWritten } from '../command.ts'
 import { YES } from './shared.ts'
 
 export const NOTIFICATION_ROWS: readonly HandWritten[] = [
-  { path: 'activity', load: async () => (await import('../commands/activity.ts')).listActivity },
   {
     path: 'notifications show',
     load: async () => (await import('../commands/notifications.ts')).showDelivery,
