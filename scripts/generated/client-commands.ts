@@ -279,11 +279,12 @@ function readingOf(
   key: string,
 ): { as?: Reading | undefined; [limit: string]: unknown } {
   const { value, texts, client, isNullable } = fieldOf(operation, key)
-  const { file, stdin, ago, namedBy } = client
+  const { file, stdin, ago, namedBy, prefix } = client
   if (file !== undefined) return { as: value.type === 'object' ? 'json-file' : 'file', what: file }
   if (stdin !== undefined) return { as: 'stdin', what: stdin }
   if (texts.isSecret) return { as: 'secret', what: texts.label ?? capitalized(words(key)) }
   if (namedBy !== undefined) return { as: 'name', what: namedBy, prefix: prefixOf(value) }
+  if (prefix !== undefined) return { as: 'prefixed', prefix }
   if (value.type === 'integer' || value.type === 'number')
     return { as: 'number', min: value.minimum, max: value.maximum }
   if (value.format === 'date-time') return { as: ago ? 'ago' : 'time' }

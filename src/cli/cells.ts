@@ -61,7 +61,7 @@ function written(cell: string, row: Row): Cell {
 }
 
 /** Of a list: of each of its elements. */
-function valueAt(path: string, row: Row): unknown {
+export function valueAt(path: string, row: Row): unknown {
   let value: unknown = row
   for (const step of path.split('.')) {
     value = Array.isArray(value)

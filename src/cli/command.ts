@@ -42,7 +42,7 @@ type FieldReading = {
   readonly maxLength?: number
   /** What is read from a file or stdin is called; the list that a name is looked up in. */
   readonly what?: string
-  /** Of an id that may be a name. */
+  /** Of an id that may be a name, or is made of one. */
   readonly prefix?: string
   readonly example?: string
 }
@@ -56,6 +56,7 @@ export type Reading =
   | 'filters'
   | 'nullable'
   | 'name'
+  | 'prefixed'
   | 'stdin'
   | 'file'
   | 'json-file'

@@ -30,8 +30,12 @@ export async function operationInput<Name extends keyof typeof REQUESTS>(
   ) {
     throw usageError(call.atLeastOne.problem, call.atLeastOne.hint)
   }
-  if (call.confirm !== undefined) await confirm(ctx, input, fillText(call.confirm, given, input.args))
-  const values: Values = { ...call.always, ...withDefaults(command, given) }
+  const always = filled(call.always ?? {}, given)
+  if (call.confirm !== undefined) {
+    const word = always['confirm'] as string | undefined
+    await confirm(ctx, input, fillText(call.confirm, given, input.args), word)
+  }
+  const values: Values = { ...always, ...defaultsOf(command, given), ...given }
   if (call.ofOrganization) values['org_id'] = await organizationOf(ctx)
   for (const part of [...(command.arguments ?? []), ...(command.options ?? [])]) {
     const { field } = part
@@ -78,14 +82,20 @@ const conflict = (one: Option, other: Option) =>
     ? usageError(`--${one.long} conflicts with --${other.long}`, 'Remove one of them')
     : usageError(`--${other.long} conflicts with --${one.long}`, 'Remove one of them')
 
-function withDefaults(command: Command, given: Values): Values {
-  const values = { ...given }
-  for (const { field, default: value } of command.options ?? []) {
-    if (field === undefined || value === undefined || field in values) continue
-    values[field] = typeof value === 'string' ? fillText(value, given) : value
-  }
-  return values
+function defaultsOf(command: Command, given: Values): Values {
+  const options = (command.options ?? []).filter(
+    (one) => one.field !== undefined && one.default !== undefined,
+  )
+  return filled(Object.fromEntries(options.map((one) => [one.field, one.default])), given)
 }
+
+const filled = (values: Values, given: Values): Values =>
+  Object.fromEntries(
+    Object.entries(values).map(([key, value]) => [
+      key,
+      typeof value === 'string' ? fillText(value, given) : value,
+    ]),
+  )
 
 const nameOf = (part: Argument | Option): string => ('long' in part ? part.long : part.name)
 const shownName = (part: Argument | Option): string => ('long' in part ? `--${part.long}` : `<${part.name}>`)
@@ -99,6 +109,7 @@ function readNow(part: Argument | Option, given: string | readonly string[]): un
   if (part.as === 'number') return countFrom(name, given, part.max, part.min)
   if (part.as === 'time') return timeFrom(name, given)
   if (part.as === 'ago') return agoFrom(name, given)
+  if (part.as === 'prefixed') return `${part.prefix}${given}`
   return part.as === 'nullable' && given === '' ? null : given
 }
 

@@ -1,5 +1,5 @@
 /** Runs a command that is one operation: reads the input, calls, prints the answer. */
-import { fieldsOf, fillText, holds, tableView } from './cells.ts'
+import { fieldsOf, fillText, holds, tableView, valueAt } from './cells.ts'
 import type { CommandContext } from './command-context.ts'
 import type { Run } from './command.ts'
 import type { Declared } from './operation-call.ts'
@@ -37,7 +37,7 @@ export function printAnswer(
   for (const note of notes) {
     const { text, if: condition, of, in: only } = typeof note === 'string' ? { text: note } : note
     if (only !== undefined && only !== (ctx.settings.format ?? format ?? 'table')) continue
-    for (const one of of === undefined ? [shown] : (shown[of] as readonly (Answer | string)[])) {
+    for (const one of of === undefined ? [shown] : (valueAt(of, shown) as readonly (Answer | string)[])) {
       if (typeof one === 'string') ctx.info(one)
       else if (condition === undefined || holds(condition, { ...given, ...one }))
         ctx.info(fillText(text, given, one))

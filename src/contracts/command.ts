@@ -13,11 +13,14 @@ export type CommandOf<I extends z.ZodObject> = {
   readonly arguments?: readonly FieldOf<I>[]
   /** Fields that are options, in the order of the help. Left out: all others; none where it always sends something. */
   readonly options?: readonly FieldOf<I>[]
-  /** What it always sends: `agents block` is `blocked: true`. */
+  /** What it always sends: `agents block` is `blocked: true`. Names in braces are those of the input. */
   readonly always?: Partial<z.input<I>>
   /** Where none of its options is required, but one of them. */
   readonly atLeastOne?: { readonly problem: string; readonly hint: string }
-  /** Asked before, unless `--yes` is given. Names in braces are those of arguments, as they were typed, or of fields. */
+  /**
+   * Asked before, unless `--yes` is given. Names in braces are those of arguments, as they were typed, or of fields. What the
+   * operation takes as `confirm` has to be typed.
+   */
   readonly confirm?: string
   /** Said instead of an answer. */
   readonly done?: string

@@ -167,10 +167,31 @@ export const showDataSource = reading({
   service: 'api-gateway',
   name: 'showDataSource',
   summary: 'Retrieve a data source, its search configuration and its health.',
-  input: z.object(sourceId),
+  input: z.object({
+    source_id: field(SourceId, {
+      client: {
+        flag: 'name',
+        summary: 'From `svc db list`, without db_',
+        values: 'databases',
+        prefix: 'db_',
+      },
+    }),
+  }),
   output: DataSourceWithHealth,
   access: 'developer',
   errors: ['NOT_FOUND'],
+  command: {
+    path: 'db show',
+    summary: 'Show a database and what is wrong with it, if anything',
+    fields: [
+      'id=source_id, name, description, kind, ready, enabled, exposed, minimum role=minimum_role',
+      'health=health:health, checked=health.checked_at',
+      'last error={health.last_error.at} {health.last_error.cause}',
+    ],
+    notes: [{ of: 'health.problems', text: '{text}', in: 'table' }],
+    listedBy: 'db list',
+    examples: ['svc db show handbook', 'svc db show handbook --json'],
+  },
   http: { method: 'get', path: '/api/wf/data-sources/{source_id}' },
 })
 

@@ -154,7 +154,9 @@ export const removeDatabase = removing({
   command: {
     path: 'db remove',
     summary: 'Delete a database and all its data; an attached database is only detached',
-    options: [],
+    always: { confirm: '{name}' },
+    confirm: 'This deletes database {name} and all its data (an attached database is only detached).',
+    done: 'Removed {name}',
     listedBy: 'db list',
     examples: ['svc db remove handbook --yes'],
   },

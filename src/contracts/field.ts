@@ -41,6 +41,8 @@ export type ClientField = {
   readonly ago?: true
   /** Of an id: the list of those that people may call by their name instead. */
   readonly namedBy?: string
+  /** Of an id that is this and a name: people give the name. */
+  readonly prefix?: string
 }
 
 const FIELD_TEXTS = z.registry<FieldTexts>()

@@ -32,19 +32,6 @@ export const DATABASE_ROWS: readonly HandWritten[] = [
     load: async () => (await import('../commands/load.ts')).loads,
   },
   {
-    path: 'db remove',
-    options: [YES],
-    load: async () => (await import('../commands/db.ts')).removeDatabase,
-  },
-  {
-    path: 'db show',
-    summary: 'Show a database and what is wrong with it, if anything',
-    arguments: [DATABASE],
-    listedBy: 'db list',
-    examples: ['svc db show handbook', 'svc db show handbook --json'],
-    load: async () => (await import('../commands/db.ts')).showDatabase,
-  },
-  {
     path: 'db psql',
     summary: 'Open psql on a database; the password is not visible to other users',
     arguments: [DATABASE, { name: 'arguments', summary: 'For psql', optional: true, rest: true }],
