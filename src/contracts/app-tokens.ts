@@ -36,7 +36,10 @@ export const createAppToken = creating({
   input: z.object({
     ...appAlias,
     scope: field(z.enum(APP_SCOPES), {
-      client: 'apps:report for logs and workers, apps:run for a runner',
+      client: {
+        summary: 'apps:report for logs and workers, apps:run for a runner',
+        missing: { hint: 'Use apps:report for logs and workers, apps:run for a runner' },
+      },
     }),
     name: DisplayName,
   }),

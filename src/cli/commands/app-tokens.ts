@@ -1,20 +1,14 @@
 /** `svc apps tokens create`: its name is what it is for, unless somebody says otherwise. */
 import type { Run } from '../command.ts'
-import type { AppScope } from '../../contracts/scopes.ts'
 import { declared } from '../declared.ts'
-import { argument, textOption } from '../options.ts'
+import { operationInput } from '../operation-input.ts'
 import { printAnswer } from '../run-operation.ts'
-import { usageError } from '../usage-error.ts'
+
+const CREATE = declared('apps tokens create')
 
 export const createAppToken: Run = async (ctx, input) => {
-  const scope = textOption(input, 'scope') as AppScope | undefined
-  if (scope === undefined) {
-    throw usageError('Missing option --scope', 'Use apps:report for logs and workers, apps:run for a runner')
-  }
-  const created = await ctx.callOperation('createAppToken', {
-    alias: argument(input, 'app'),
-    name: textOption(input, 'name') ?? (scope === 'apps:run' ? 'runner' : 'reporting'),
-    scope,
-  })
-  printAnswer(ctx, declared('apps tokens create'), created)
+  const { scope, name = scope === 'apps:run' ? 'runner' : 'reporting' } = input.options
+  const named = { ...input, options: { ...input.options, name } }
+  const given = await operationInput<'createAppToken'>(ctx, named, CREATE)
+  printAnswer(ctx, CREATE, await ctx.callOperation('createAppToken', given))
 }

@@ -5,7 +5,7 @@ import { cellOf, fieldsOf } from '../cells.ts'
 import type { Run } from '../command.ts'
 import { declared } from '../declared.ts'
 import { operationInput, readText } from '../operation-input.ts'
-import { argument, textOption } from '../options.ts'
+import { argument } from '../options.ts'
 import { confirm } from '../prompt.ts'
 import { printAnswer } from '../run-operation.ts'
 import { usageError } from '../usage-error.ts'
@@ -21,15 +21,14 @@ export const showIdentityProvider: Run = async (ctx) => {
   if (!shown.is_enabled) ctx.info('The operator turned identity providers off for this installation.')
 }
 
+const ADD = declared('agents provider add')
+
 export const createIdentityProvider: Run = async (ctx, input) => {
   const issuer = argument(input, 'issuer')
-  const created = await ctx.callOperation('createIdentityProvider', {
-    issuer,
-    name: textOption(input, 'name') ?? URL.parse(issuer)?.host ?? issuer,
-    tenant_claim: textOption(input, 'tenant-claim') as Input<'createIdentityProvider'>['tenant_claim'],
-    tenant_value: textOption(input, 'tenant-value'),
-  })
-  printAnswer(ctx, declared('agents provider add'), created)
+  const { name = URL.parse(issuer)?.host ?? issuer } = input.options
+  const named = { ...input, options: { ...input.options, name } }
+  const given = await operationInput<'createIdentityProvider'>(ctx, named, ADD)
+  printAnswer(ctx, ADD, await ctx.callOperation('createIdentityProvider', given))
 }
 
 export const probeIdentityProvider: Run = async (ctx, input) => {
