@@ -14,9 +14,9 @@ export function listOption({ options }: CommandInput, long: string): readonly st
 
 export const isSet = ({ options }: CommandInput, long: string): boolean => options[long] === true
 
-export function countOption(input: CommandInput, long: string, max: number): number | undefined {
+export function countOption(input: CommandInput, long: string, max: number, min = 1): number | undefined {
   const text = textOption(input, long)
-  return text === undefined ? undefined : countFrom(`--${long}`, text, max)
+  return text === undefined ? undefined : countFrom(`--${long}`, text, max, min)
 }
 
 /** `name` as people know it: `--limit` or `<limit>`. */

@@ -14,6 +14,7 @@ import { CONDITION_MAX, parseCondition } from './conditions.ts'
 import { field, fields } from './field.ts'
 import { DisplayName, Nothing, Time } from './fields.ts'
 import { Id } from './ids.ts'
+import { CHECK } from './limits.ts'
 import { LOG_LEVELS } from './log-levels.ts'
 import { creating, reading, removing, updating } from './operation.ts'
 import { countedPageInput, countedPageOutput } from './paging.ts'
@@ -33,6 +34,8 @@ const Condition = z
   .refine((text) => parseCondition(text) !== undefined, 'must be a condition such as [STATUS] == 200')
 
 const HeaderName = z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/, 'must be the name of a header')
+
+const count = ({ min, max }: { readonly min: number; readonly max: number }) => z.int().min(min).max(max)
 
 const lowerCase = (text: string): string => text.toLowerCase()
 
@@ -72,7 +75,7 @@ const httpCheck = {
     .max(4000)
     .optional()
     .describe(`Of a POST. A secret: \`${KEPT_SECRET}\` is returned instead, and keeps it if sent back.`),
-  timeout_ms: z.int().min(100).max(30_000).default(10_000),
+  timeout_ms: count(CHECK.timeoutMs).default(10_000),
   conditions: z.array(Condition).min(1).max(20).default(['[STATUS] < 400']),
 }
 
@@ -101,12 +104,8 @@ const logsCheck = {
   kind: z.literal('logs'),
   pattern: z.string().min(1).max(500).describe('Text, or a regular expression between slashes.'),
   level: z.enum(LOG_LEVELS).default('trace').describe('This level and more severe ones.'),
-  window_minutes: z
-    .int()
-    .min(1)
-    .max(24 * 60)
-    .default(10),
-  max_count: z.int().min(0).max(1_000_000).default(0).describe('More lines than this fail.'),
+  window_minutes: count(CHECK.windowMinutes).default(10),
+  max_count: count(CHECK.maxCount).default(0).describe('More lines than this fail.'),
 }
 
 const LogsCheck = z.strictObject(
@@ -126,12 +125,8 @@ const judgeCheck = {
     .min(1)
     .max(2000)
     .describe('Answered by the organization’s maintenance model; without one, the check is paused.'),
-  window_minutes: z
-    .int()
-    .min(1)
-    .max(24 * 60)
-    .default(60),
-  max_tokens: z.int().min(500).max(50_000).default(5_000),
+  window_minutes: count(CHECK.windowMinutes).default(60),
+  max_tokens: count(CHECK.maxTokens).default(5_000),
 }
 
 const JudgeCheck = z.strictObject(
@@ -164,13 +159,9 @@ const settings = fields(
   {
     name: DisplayName,
     definition: CheckDefinition,
-    interval_seconds: z
-      .int()
-      .min(30)
-      .max(24 * 60 * 60)
-      .default(60),
-    failure_threshold: z.int().min(1).max(20).default(3).describe('So many in a row, and it has failed.'),
-    success_threshold: z.int().min(1).max(20).default(1).describe('So many in a row, and it passes again.'),
+    interval_seconds: count(CHECK.intervalSeconds).default(60),
+    failure_threshold: count(CHECK.threshold).default(3).describe('So many in a row, and it has failed.'),
+    success_threshold: count(CHECK.threshold).default(1).describe('So many in a row, and it passes again.'),
     enabled: z.boolean().default(true),
     maintenance_windows: z
       .array(MaintenanceWindow)
@@ -179,7 +170,10 @@ const settings = fields(
       .describe('Meanwhile it is not run, and nobody is told.'),
   },
   {
-    interval_seconds: { label: 'Interval (seconds)', hint: 'From 30 to 86400.' },
+    interval_seconds: {
+      label: 'Interval (seconds)',
+      hint: `From ${CHECK.intervalSeconds.min} to ${CHECK.intervalSeconds.max}.`,
+    },
     failure_threshold: { label: 'Notify after failures', hint: 'Consecutive failures before failing.' },
     success_threshold: { label: 'Recover after passes', hint: 'In a row.' },
   },

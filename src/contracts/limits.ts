@@ -101,6 +101,17 @@ export const IDENTITY_PROVIDER = {
   tokenMinutes: { min: 5, max: 60, default: 15 },
 }
 
+/** Of a check: what may be asked for, how often, and how much of it counts. */
+export const CHECK = {
+  intervalSeconds: { min: 30, max: 24 * 60 * 60 },
+  /** Results in a row. */
+  threshold: { min: 1, max: 20 },
+  timeoutMs: { min: 100, max: 30_000 },
+  windowMinutes: { min: 1, max: 24 * 60 },
+  maxCount: { min: 0, max: 1_000_000 },
+  maxTokens: { min: 500, max: 50_000 },
+}
+
 /** decisions: a metadata document is read within 2.5 s and 5 KB. */
 export const METADATA_DOCUMENT = { bytes: 5 * 1024, ms: 2_500 }
 /** That of a client that comes in by an identity provider is read daily; one that could not be for so long is not used. */

@@ -68,6 +68,11 @@ test.each([
   [['--question', 'Well?', '--pattern', 'x'], 'Options of several kinds of checks'],
   [['--url', 'https://shop.example/', '--header', 'nonsense'], 'Invalid value for --header: nonsense'],
   [['--pattern', 'x', '--maintenance', 'tomorrow'], 'Invalid value for --maintenance: tomorrow'],
+  [['--pattern', 'x', '--interval', '29'], 'Must be a whole number from 30 to 86400'],
+  [['--pattern', 'x', '--failures', '0'], 'Must be a whole number from 1 to 20'],
+  [['--pattern', 'x', '--max-count', '1000001'], 'Must be a whole number from 0 to 1000000'],
+  [['--question', 'Well?', '--max-tokens', '499'], 'Must be a whole number from 500 to 50000'],
+  [['--url', 'https://shop.example/', '--check-timeout', '99'], 'Must be a whole number from 100 to 30000'],
 ])('%j is refused, and nothing is made', async (options, says) => {
   const argv = ['apps', 'checks', 'add', 'shop', 'New', ...options]
   const { exit, err, sent } = await svcWith(answersFor(HEALTH), argv, { cwd: '/' })

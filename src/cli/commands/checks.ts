@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { KEPT_SECRET } from '../../contracts/check-results.ts'
 import { ServiceError } from '../../contracts/errors.ts'
-import { PAGE_MAX } from '../../contracts/limits.ts'
+import { CHECK, PAGE_MAX } from '../../contracts/limits.ts'
 import type { Input, Output } from '../../contracts/operations.ts'
 import type { CommandContext } from '../command-context.ts'
 import type { CommandInput, Run } from '../command.ts'
@@ -84,9 +84,9 @@ async function findCheck(ctx: CommandContext, input: CommandInput): Promise<Chec
 }
 
 const settingsOf = (input: CommandInput): Settings => ({
-  interval_seconds: countOption(input, 'interval', 86_400),
-  failure_threshold: countOption(input, 'failures', 20),
-  success_threshold: countOption(input, 'successes', 20),
+  interval_seconds: countIn(input, 'interval', CHECK.intervalSeconds),
+  failure_threshold: countIn(input, 'failures', CHECK.threshold),
+  success_threshold: countIn(input, 'successes', CHECK.threshold),
   ...maintenanceOf(input),
 })
 
@@ -114,23 +114,23 @@ async function definitionOf(
   input: CommandInput,
   before?: Definition,
 ): Promise<Definition | undefined> {
-  const window_minutes = countOption(input, 'window', 24 * 60)
+  const window_minutes = countIn(input, 'window', CHECK.windowMinutes)
   const http = given({
     url: textOption(input, 'url'),
     method: textOption(input, 'method'),
     body: textOption(input, 'body'),
-    timeout_ms: countOption(input, 'check-timeout', 30_000),
+    timeout_ms: countIn(input, 'check-timeout', CHECK.timeoutMs),
     conditions: listOption(input, 'condition').length > 0 ? listOption(input, 'condition') : undefined,
     headers: await headersOf(ctx, input, before),
   })
   const logs = given({
     pattern: textOption(input, 'pattern'),
     level: textOption(input, 'level'),
-    max_count: zeroOrCount(input, 'max-count'),
+    max_count: countIn(input, 'max-count', CHECK.maxCount),
   })
   const judge = given({
     question: textOption(input, 'question'),
-    max_tokens: countOption(input, 'max-tokens', 50_000),
+    max_tokens: countIn(input, 'max-tokens', CHECK.maxTokens),
   })
   const kinds = Object.entries({ http, logs, judge }).filter(([, fields]) => Object.keys(fields).length > 0)
   if (kinds.length > 1)
@@ -148,9 +148,8 @@ async function definitionOf(
 const given = (fields: Readonly<Record<string, unknown>>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 
-/** A count that may be none. */
-const zeroOrCount = (input: CommandInput, long: string): number | undefined =>
-  textOption(input, long) === '0' ? 0 : countOption(input, long, 1_000_000)
+const countIn = (input: CommandInput, long: string, { min, max }: (typeof CHECK)[keyof typeof CHECK]) =>
+  countOption(input, long, max, min)
 
 /** `Name: value`; a value of `-` is read from stdin. Those that are there stay, unless `--no-headers` ends them. */
 async function headersOf(
