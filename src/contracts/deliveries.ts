@@ -368,6 +368,7 @@ export const showDelivery = reading({
     path: 'notifications show',
     summary: 'Show a delivery and its attempts (admin or higher)',
     options: [],
+    fields: 'id, type, subject, app, channel, to=destination, state, reason, replay_of, next_attempt_at',
     examples: ['svc notifications show dlv_0mwhkcyh5nlh1pqqssy5gj19q --json'],
   },
   http: { method: 'get', path: '/api/notifications/deliveries/{delivery_id}' },

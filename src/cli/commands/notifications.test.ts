@@ -1,4 +1,4 @@
-/** What `svc notifications recover` and `svc agents revoke` take from their contracts, and what they add to it. */
+/** What `svc notifications show`, `recover` and `svc agents revoke` take from their contracts, and what they add to it. */
 import { expect, test } from 'vitest'
 import { svcWith } from '../../../test/support/fake-api.ts'
 
@@ -33,4 +33,31 @@ test('a grant is revoked as its contract says; a rehearsal needs a receipt', asy
   expect([exit, err, Object.keys(sent)]).toEqual([0, 'Revoked grt_1\n', ['revokeGrant']])
   const rehearsal = await revoke('--dry-run', '--yes')
   expect([rehearsal.exit, rehearsal.sent]).toEqual([5, {}])
+})
+
+test('a delivery is shown with a line for each attempt', async () => {
+  const attempt = { number: 1, started_at: 'then', outcome: 'refused', reason: 'GONE', http_status: 410 }
+  const delivery = {
+    id: 'dlv_1',
+    type: 'deploy.failed',
+    destination: 'https://x.test',
+    state: 'failed',
+    attempts_made: [{ ...attempt, duration_ms: 3, response: 'a'.repeat(99) }],
+  }
+  const { out, sent } = await svc({ showDelivery: delivery }, ['notifications', 'show', 'dlv_1'])
+  expect(sent.showDelivery!.url).toBe('/api/notifications/deliveries/dlv_1')
+  const lines = out.trimEnd().split('\n')
+  expect(lines.map((line) => line.split(/: +/))).toEqual([
+    ['id', 'dlv_1'],
+    ['type', 'deploy.failed'],
+    ['subject', '-'],
+    ['app', '-'],
+    ['channel', '-'],
+    ['to', 'https://x.test'],
+    ['state', 'failed'],
+    ['reason', '-'],
+    ['replay_of', '-'],
+    ['next_attempt_at', '-'],
+    ['attempt 1', `then refused GONE 410 3 ms "${'a'.repeat(80)}"`],
+  ])
 })

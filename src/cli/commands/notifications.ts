@@ -1,5 +1,6 @@
 /** `svc notifications …`, where a command does more than one call or prints more than its answer. */
 import type { Output } from '../../contracts/operations.ts'
+import { fieldsOf } from '../cells.ts'
 import type { Run } from '../command.ts'
 import { declared } from '../declared.ts'
 import { operationInput } from '../operation-input.ts'
@@ -7,26 +8,15 @@ import { argument, isSet, textOption } from '../options.ts'
 import { confirm, secretOption } from '../prompt.ts'
 import { printAnswer } from '../run-operation.ts'
 
+const DELIVERY = declared('notifications show')
+
 export const showDelivery: Run = async (ctx, input) => {
-  const found = await ctx.callOperation('showDelivery', { delivery_id: argument(input, 'delivery_id') })
-  const { id, type, subject, app, channel, destination, state, reason, replay_of, next_attempt_at } = found
-  ctx.print(found, {
-    fields: {
-      id,
-      type,
-      subject,
-      app,
-      channel,
-      to: destination,
-      state,
-      reason,
-      replay_of,
-      next_attempt_at,
-      ...Object.fromEntries(
-        found.attempts_made.map((attempt) => [`attempt ${attempt.number}`, formatAttempt(attempt)]),
-      ),
-    },
-  })
+  const found = await ctx.callOperation(
+    'showDelivery',
+    await operationInput<'showDelivery'>(ctx, input, DELIVERY),
+  )
+  const attempts = found.attempts_made.map((attempt) => [`attempt ${attempt.number}`, formatAttempt(attempt)])
+  ctx.print(found, { fields: { ...fieldsOf(found, DELIVERY.call.fields!), ...Object.fromEntries(attempts) } })
 }
 
 /** On one line; `--json` has all that is kept. */
