@@ -180,22 +180,25 @@ test('an answer of more rows than any question has is hung up on', async () => {
   await expect(poolAt(flood.port).query('select 1')).rejects.toMatchObject({ code: 'PROTOCOL_VIOLATION' })
 })
 
-test('a server that goes on while a password is hashed is hung up on, whatever it sends', async () => {
+test.each([
+  ['a notice', [message('N')]],
+  ['a setting', [message('S')]],
+  ['a hundred thousand requests', Array.from({ length: 100_000 }, () => message('R', int32(3)))],
+])('a server that goes on while a password is hashed, with %s, is hung up on', async (_what, more) => {
+  let pieces = 0
   const server = await hostile((socket) => {
-    let pieces = 0
     socket.on('data', (data: Buffer) => {
       pieces += 1
       if (pieces === 1) return void socket.write(message('R', int32(10), Buffer.from('SCRAM-SHA-256\0\0')))
       const nonce = /,r=(.+)$/.exec(data.toString('latin1'))?.[1]
       const challenge = message('R', int32(11), Buffer.from(`r=${nonce}x,s=c2FsdA==,i=100000`))
-      const more = Array.from({ length: 100_000 }, () => message('R', int32(3)))
       if (pieces === 2) socket.write(Buffer.concat([challenge, ...more]))
     })
     return true
   })
-  const began = performance.now()
   await expect(poolAt(server.port).query('select 1')).rejects.toMatchObject({ code: 'PROTOCOL_VIOLATION' })
-  expect(performance.now() - began).toBeLessThan(3_000)
+  // At once: the challenge is not answered.
+  expect(pieces).toBe(2)
 })
 
 test('a server that goes on saying something while it is asked nothing is hung up on', async () => {
