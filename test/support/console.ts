@@ -3,6 +3,7 @@
  * not offer cannot be filled in, chosen or pressed.
  */
 import { createApp } from '../../src/contracts/apps.ts'
+import { checkAsBrowser } from './check-as-browser.ts'
 import { makeMember, makeOrganization, signedIn, unique, type Person } from './make.ts'
 import type { TestSystem } from './system.ts'
 import { attributesOf, newWalker, resolved, wordsOf, type Page as Answer } from './walker.ts'
@@ -18,8 +19,8 @@ type Field = {
   readonly value: readonly string[]
   /** What it can be, of checkboxes, radios and selects. */
   readonly choices: readonly string[]
-  readonly required: boolean
-  readonly maxlength: number
+  /** Of its tag; of boxes and radios, of the last one. */
+  readonly attributes: Readonly<Record<string, string>>
 }
 
 /** A form as it stands, or filled in. */
@@ -166,7 +167,7 @@ function readConsolePage(answer: Answer, send: Send) {
       submit: () => {
         const isChecked = press['formnovalidate'] === undefined
         for (const field of isChecked ? of.fields : []) {
-          checkAsBrowser(field, valuesOf(field, filled[field.name]))
+          checkAsBrowser(field, valuesOf(field, filled[field.name]).map(textOf))
         }
         return send(answer, target(), pairs())
       },
@@ -238,9 +239,9 @@ function fieldsOf(inside: string): Field[] {
   const fields = new Map<string, Field>()
   for (const [, tag, opening, area, options] of tags) {
     const attributes = attributesOf(opening!)
-    const { name = '', type = 'text', value = '', required, maxlength, disabled } = attributes
+    const { name = '', type = 'text', value = '', disabled } = attributes
     if (name === '' || disabled !== undefined) continue
-    const common = { name, required: required !== undefined, maxlength: Number(maxlength ?? Infinity) }
+    const common = { name, attributes }
     if (tag === 'textarea') {
       fields.set(name, {
         ...common,
@@ -291,14 +292,4 @@ function valuesOf({ kind, value, choices }: Field, filled: Filling[string] | und
   return [filled]
     .flat()
     .map((one) => (kind === 'text' && typeof one === 'string' ? one.replaceAll(/\r?\n/g, '\r\n') : one))
-}
-
-function checkAsBrowser(
-  { name, kind, required, maxlength }: Field,
-  values: readonly (string | File)[],
-): void {
-  const text = values.map(textOf).join('')
-  if (required && text === '') throw new Error(`The browser asks for ${name} first`)
-  if (kind === 'number' && Number.isNaN(Number(text))) throw new Error(`${name} takes numbers only`)
-  if (text.length > maxlength) throw new Error(`${name} takes ${maxlength} characters`)
 }

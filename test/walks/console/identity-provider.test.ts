@@ -222,7 +222,9 @@ describe('while it is on', () => {
     const form = page.form('Save settings')
     expect(form.choices('default_scopes')).not.toContain('proposals:decide')
     expect(form.choices('default_scopes')).not.toContain('maintenance:admin')
-    const refused = await form.with({ token_minutes: '600' }).submit()
+    const long = form.with({ token_minutes: '600' })
+    expect(long.submit).toThrow('60 or less')
+    const refused = await long.submitUnchecked()
     expect([refused.status, Object.keys(refused.problems)]).toEqual([400, ['token_minutes']])
     expect(refused.form('Save settings').value('token_minutes')).toBe('600')
     const chosen = { name: '</h1><script>alert(1)</script>', token_minutes: '30', assertion_seconds: '200' }

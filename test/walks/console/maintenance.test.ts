@@ -558,7 +558,7 @@ describe('the page of the organization', () => {
       token_allowance: '-1',
       protected_paths: 'src/billing/**\n\ninfra/**',
     }
-    const refused = await off.form('Turn on').with(wrong).submit()
+    const refused = await off.form('Turn on').with(wrong).submitUnchecked()
     expect(refused.status).toBe(400)
     expect(refused.form('Turn on').values()).toMatchObject(wrong)
     expect(Object.keys(refused.problems)).toContain('token_allowance')

@@ -219,7 +219,9 @@ describe('one pipeline', () => {
   test('keeps what was typed when a change is refused', async () => {
     const { owner, path, show } = await scene()
     const form = (await owner.open(`${path}/edit`)).form('Save changes')
-    const refused = await form.with({ cron: '61 * * * *', grace_minutes: '0', timezone: 'Mars' }).submit()
+    const refused = await form
+      .with({ cron: '61 * * * *', grace_minutes: '0', timezone: 'Mars' })
+      .submitUnchecked()
     expect(refused.status).toBe(400)
     expect(refused.title).toBe('Edit nightly')
     expect(Object.keys(refused.problems)).toEqual(['timezone', 'grace_minutes'])
@@ -290,7 +292,7 @@ describe('a new one', () => {
     expect(form.with({ name: 'x'.repeat(61) }).submit).toThrow('60 characters')
     expect(form.submit).toThrow('asks for name')
     const wrong = { name: 'Not Kebab', grace_minutes: '1.5', timeout_minutes: '0' }
-    const refused = await form.with({ ...wrong, concurrency: 'queue', enabled: false }).submit()
+    const refused = await form.with({ ...wrong, concurrency: 'queue', enabled: false }).submitUnchecked()
     expect(refused.status).toBe(400)
     expect(Object.keys(refused.problems)).toEqual(['name', 'grace_minutes', 'timeout_minutes'])
     const kept = refused.form('Create pipeline')
