@@ -30,6 +30,8 @@ export type McpDeps = {
   clock: () => Date
   version: string
   log: { warn(event: string, fields?: Record<string, unknown>): void }
+  /** For tests: when a call lets the next one start. */
+  slowMs?: number
 }
 
 /** Shared with the service app around it, which writes the log line. */

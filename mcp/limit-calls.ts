@@ -39,7 +39,7 @@ const floodDelayMs = () => 5_000 + Math.random() * 10_000
 const loadMessage = once(() => import('./message.ts'))
 
 export function callLimiter(deps: McpDeps): LimitCall {
-  const openCalls = createOpenCalls()
+  const openCalls = createOpenCalls({ slowMs: deps.slowMs })
   const refused = refusedCredentials(() => deps.clock().getTime())
   const personOf = knownPersons()
   return async function limitCall(request, credential, as, answer) {

@@ -10,7 +10,7 @@ import { once } from './once.ts'
 export const OPEN_PER_CREDENTIAL = 16
 
 /** When a call lets the next one start, if it said that it would. */
-export const SLOW_MS = 500
+const SLOW_MS = 500
 
 /** Longer than any call takes. One whose end nobody reported must not count for ever. */
 const OPEN_MS = 60_000
@@ -29,7 +29,11 @@ export type CallTurn = {
   yieldWhenSlow(): void
 }
 
-type Limits = { readonly rules?: CountedRules; readonly slowMs?: number; readonly openMs?: number }
+type Limits = {
+  readonly rules?: CountedRules
+  readonly slowMs?: number | undefined
+  readonly openMs?: number
+}
 
 export function createOpenCalls({
   rules = FAIR_QUEUES.mcpCalls,
