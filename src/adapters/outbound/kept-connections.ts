@@ -37,16 +37,24 @@ export type KeptConnections = {
   close(): void
 }
 
-type Options = {
-  readonly ca?: string | undefined
-  /** For tests. */
-  readonly idleMax?: number
+type Timers = {
+  readonly now: () => number
+  readonly start: (act: () => void, ms: number) => NodeJS.Timeout
 }
 
-export function keptConnections({ ca, idleMax = IDLE_MAX }: Options = {}): KeptConnections {
+type Options = {
+  readonly ca?: string | undefined
+  /** For tests, as the timers. */
+  readonly idleMax?: number
+  readonly timers?: Timers
+}
+
+const TIMERS: Timers = { now: () => performance.now(), start: setTimeout }
+
+export function keptConnections({ ca, idleMax = IDLE_MAX, timers = TIMERS }: Options = {}): KeptConnections {
   const idle = new Map<string, IdleConnection[]>()
-  const sessions = createMemory<Buffer>(SESSION_MS)
-  const closingMs = createMemory<number>(SEEN_CLOSING_MS)
+  const sessions = createMemory<Buffer>(SESSION_MS, timers.now)
+  const closingMs = createMemory<number>(SEEN_CLOSING_MS, timers.now)
   /** All of them, the oldest first. */
   const byAge = new Set<IdleConnection>()
   // One for all connections: making it takes as long as a good part of a handshake.
@@ -110,7 +118,7 @@ export function keptConnections({ ca, idleMax = IDLE_MAX }: Options = {}): KeptC
       const ms = Math.min(maxIdleMs(key), announcedMs(keepAlive) ?? IDLE_MS)
       if (ms <= 0 || !isOpen(socket)) return void socket.destroy()
       if (byAge.size >= idleMax) byAge.values().next().value!.end()
-      const one = watchIdle(socket, ms, {
+      const one = watchIdle(socket, ms, timers, {
         onEnd: () => forget(key, one),
         onClosedByReceiver: (idleMs) => seenClosing(key, idleMs),
       })
@@ -147,10 +155,11 @@ const UNEXPECTED = ['data', 'end', 'close', 'error'] as const
 function watchIdle(
   socket: Socket,
   ms: number,
+  { now, start }: Timers,
   { onEnd, onClosedByReceiver }: { onEnd: () => void; onClosedByReceiver: (idleMs: number) => void },
 ): IdleConnection {
-  const since = performance.now()
-  const idleMs = () => performance.now() - since
+  const since = now()
+  const idleMs = () => now() - since
   let isAlive = true
   const release = () => {
     clearTimeout(timer)
@@ -167,7 +176,7 @@ function watchIdle(
     onClosedByReceiver(idleMs())
     end()
   }
-  const timer = setTimeout(end, ms).unref()
+  const timer = start(end, ms).unref()
   for (const event of UNEXPECTED) socket.on(event, closedByReceiver)
   socket.resume().unref()
   return { socket, maxMs: ms, idleMs, isAlive: () => isAlive && isOpen(socket), end, release }
@@ -186,16 +195,16 @@ const canonical = (address: string): string =>
 const REMEMBERED_MAX = 1_000
 
 /** Of what was learned last, and not for longer than it may be believed. Forgetting it costs time and nothing else. */
-function createMemory<T>(ms: number) {
+function createMemory<T>(ms: number, now: () => number) {
   const entries = new Map<string, { readonly value: T; readonly until: number }>()
   return {
     get(key: string): T | undefined {
       const entry = entries.get(key)
-      return entry && entry.until > performance.now() ? entry.value : undefined
+      return entry && entry.until > now() ? entry.value : undefined
     },
     set(key: string, value: T): void {
       entries.delete(key)
-      entries.set(key, { value, until: performance.now() + ms })
+      entries.set(key, { value, until: now() + ms })
       if (entries.size > REMEMBERED_MAX) entries.delete(entries.keys().next().value!)
     },
   }
