@@ -9,7 +9,9 @@ import {
   forbiddenImports,
   importCircles,
   loadersOfDrizzle,
+  MAY_MEASURE,
   readersOfTheEnvironment,
+  testsThatMeasureTime,
   testsThatReadTheClock,
 } from './imports.ts'
 import { LAYER_NAMES, LAYERS, mayImport, type LayerName } from './layers.ts'
@@ -40,6 +42,10 @@ describe('the tree', () => {
 
   test('walks and the system they start never read real time', () => {
     expect(testsThatReadTheClock(tree)).toEqual([])
+  })
+
+  test('walks and units measure no time, but for a few that have a reason', () => {
+    expect(testsThatMeasureTime(tree).toSorted()).toEqual(Object.keys(MAY_MEASURE).toSorted())
   })
 })
 
@@ -211,6 +217,20 @@ describe('planted imports', () => {
     expect(testsThatReadTheClock(treeOf([['test/support/system.ts', line]]))).toHaveLength(1)
     expect(testsThatReadTheClock(treeOf([['test/long/x.test.ts', line]]))).toEqual([])
   })
+
+  test.each(['test/walks/x.test.ts', 'src/cores/x/x.test.ts', 'mcp/x.test.ts'])(
+    'a walk or unit that measures time is found: %s',
+    (path) => {
+      expect(testsThatMeasureTime(treeOf([[path, 'const began = performance.now()']]))).toEqual([path])
+      for (const line of ['new Date()', 'Date.now()', 'performance.mark()'])
+        expect(testsThatMeasureTime(treeOf([[path, line]]))).toEqual([])
+    },
+  )
+
+  test.each(['src/cores/x/x.ts', 'test/long/x.test.ts', 'test/support/x.ts'])(
+    'anybody else may measure time: %s',
+    (path) => expect(testsThatMeasureTime(treeOf([[path, 'performance.now()']]))).toEqual([]),
+  )
 
   test('turning a number into a date is not reading the clock', () => {
     expect(coresThatReachOut(treeOf([['src/cores/identity/x.ts', 'new Date(0)']]))).toEqual([])

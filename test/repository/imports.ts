@@ -106,13 +106,29 @@ export const coresThatReachOut = (tree: Tree): string[] =>
 
 /**
  * Where the tests of the whole system read the machine's time, which passes while they run: their own clock is
- * moved. How long something took may be measured, and a process of its own (process.test.ts) has real time.
+ * moved. A process of its own (process.test.ts) has real time.
  */
 export const testsThatReadTheClock = (tree: Tree): string[] =>
   usesOf(tree, (path) => READS_NO_TIME.test(path), CLOCK)
 
 const CLOCK = ['Date', 'Date.now']
 const READS_NO_TIME = /^test\/(walks\/(?!process\.)|support\/system\.ts$)/
+
+/** Walks and units that measure how long something took, which whatever else the machine does decides, too. */
+export const testsThatMeasureTime = (tree: Tree): string[] =>
+  [...tree.keys()].filter(
+    (path) => WALK_OR_UNIT.test(path) && usesOf(tree, (one) => one === path, ['performance.now']).length > 0,
+  )
+
+const WALK_OR_UNIT = /^(?:test\/walks\/|(?!test\/).+\.test\.ts$)/
+
+/** Those that may, and why. */
+export const MAY_MEASURE: Readonly<Record<string, string>> = {
+  'sdk/worker/src/worker.test.ts': 'a claim was made when the worker’s own clock says',
+  'src/adapters/log-matching/log-matching.test.ts': 'what a thread does is given up after real time',
+  'src/cores/work/wait.test.ts': 'the pauses are real, and only known to be no shorter',
+  'test/walks/logs.test.ts': 'the longer it takes, the more often somebody may be told',
+}
 
 function usesOf(tree: Tree, inside: (path: string) => boolean, names: readonly string[]): string[] {
   return [...tree.keys()].filter(inside).flatMap((path) => {
@@ -127,7 +143,7 @@ function usesOf(tree: Tree, inside: (path: string) => boolean, names: readonly s
       },
       // With an argument it only turns a number or a text into a date.
       NewExpression: (node) => {
-        if (nameOf(node.callee) === 'Date' && node.arguments.length === 0)
+        if (nameOf(node.callee) === 'Date' && names.includes('Date') && node.arguments.length === 0)
           found.push(`${path} says new Date()`)
       },
     }).visit(tree.get(path)!.program)
