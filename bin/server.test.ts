@@ -18,6 +18,7 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 
 const ROOT = new URL('..', import.meta.url).pathname
+// Npm installs one for some platforms, and none where optional packages are left out.
 const bundled = existsSync(join(ROOT, `node_modules/node-${process.platform}-${process.arch}/bin/node`))
 /** What Node 20 is to us, whichever Node runs this test. */
 const OLD = ['--no-experimental-strip-types']
@@ -62,6 +63,7 @@ for (const [node, flags] of [
   ['an old Node', OLD],
   ['a new Node', []],
 ] as const) {
+  // An old one hands over to the Node that npm installed.
   const skipped = node === 'an old Node' && !bundled
 
   test.skipIf(skipped)(`on ${node} the exit code is the server's own`, async () => {

@@ -99,6 +99,7 @@ test(
   PATIENCE_MS,
 )
 
+// It reads /proc.
 test.skipIf(process.platform !== 'linux')(
   'the process that reads is not ended by a signal to all, and ends with a server that is killed',
   async () => {

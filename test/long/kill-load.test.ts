@@ -268,6 +268,7 @@ const LOCKS: readonly [LoadPhase, (loadId: string) => string, readonly string[]]
   ['finishing', () => `lock table public.notes in share mode`, ['--append']],
 ]
 
+// Embedded databases end with their server, and no statement outlives it.
 test.skipIf(!SERVER).for(LOCKS)(
   'a statement of %s that outlives its server is not done twice (%#)',
   AT_ONCE,

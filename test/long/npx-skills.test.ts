@@ -29,6 +29,7 @@ beforeAll(async () => {
 })
 afterAll(() => own.cleanUp())
 
+// What is not installed is named above.
 describe.skipIf(!existsSync(INSTALLER))('skills add', () => {
   const add = async (project: string, ...options: string[]) => {
     const { stdout } = await run(
@@ -72,6 +73,7 @@ describe.skipIf(!existsSync(INSTALLER))('skills add', () => {
   })
 })
 
+// What is not installed is named above.
 describe.skipIf(!existsSync(VALIDATOR))('skills-ref validate', () => {
   test.each(skills.map(({ id }) => id))('%s', async (id) => {
     const { stdout } = await run(process.execPath, [VALIDATOR, 'validate', at(`skills/${id}`)])

@@ -49,6 +49,7 @@ const firstFiles = async (folder: string): Promise<string[]> =>
 
 // First words
 
+// The terminal is one of `script`.
 const hasScript = canRun('script', '--version')
 
 test.skipIf(!hasScript)(

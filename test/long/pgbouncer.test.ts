@@ -12,6 +12,7 @@ import { unique } from '../support/make.ts'
 import { firstWordsIn, processes, type Env, type ServerProcess } from '../support/process.ts'
 import { freshSecrets } from '../support/system.ts'
 
+// Where none is installed, the configuration says so.
 describe.runIf(inject('isPooled'))('behind a pooler in transaction mode', { timeout: 5 * 60_000 }, () => {
   const own = processes()
   const name = unique('pooled').replaceAll('-', '_')

@@ -116,6 +116,7 @@ describe.each(named(ALL.filter(takesBody)))('the body of %s', (_name, op) => {
   })
 
   const fields = Object.keys(op.input.shape).filter((name) => !op.http.path.includes(`{${name}}`))
+  // All that some operations take is in their path.
   test.skipIf(fields.length === 0)('with every field of a wrong type, all problems at once', async () => {
     for (const wrong of [{}, null, [[]], 1e308, Number.MIN_SAFE_INTEGER, { toString: 1 }]) {
       // No filters are filters too, and nothing may be what removes something.

@@ -1,5 +1,5 @@
 /** Open pages are told which lists change: those they may see, of their own organization, for as long as they may. */
-import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { listenerOf, notify } from '../../db/listen.ts'
 import { createCheck } from '../../src/contracts/checks.ts'
 import { cancelDeployment, createDeployment } from '../../src/contracts/deployments.ts'
@@ -18,6 +18,7 @@ import { dataKeys } from '../../src/trust/data-key.ts'
 import { insertSource } from '../support/data-sources.ts'
 import { makeApp, makeRevision } from '../support/deployments.ts'
 import { drainChecks } from '../support/drain.ts'
+import { hearsNothing } from '../support/left-out.ts'
 import { makeApiToken, makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
 import { insertProposal } from '../support/insert-proposal.ts'
 import { makeMaintainedApp, MODELS_SETTING } from '../support/maintained-app.ts'
@@ -102,7 +103,7 @@ const notifyPerson = (where: Org, { userId }: Person) =>
     ]),
   )
 
-describe.skipIf(inject('postgres')?.pooler)('an open page', () => {
+describe.skipIf(hearsNothing)('an open page', () => {
   test('is told of its own organization, and of no other', AT_ONCE, async () => {
     const [org, other] = [await makeOrganization(system), await makeOrganization(system)]
     const [ours, theirs] = [await open(org.owner, org.id), await open(other.owner, other.id)]

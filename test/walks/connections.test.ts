@@ -10,6 +10,7 @@ import { createLogger } from '../../src/observe/log.ts'
 import { newDatabase, onServer, type TestDatabase } from '../support/database.ts'
 import { freshSecrets, START_MS } from '../support/system.ts'
 
+// Embedded, a process opens none.
 describe.runIf(inject('engine') === 'postgres')('a process', () => {
   let database: TestDatabase
   beforeAll(async () => {

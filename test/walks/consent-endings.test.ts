@@ -1,6 +1,6 @@
 /** The consent page is open while its person is signed out everywhere, or removed: Allow grants nothing any more. */
 import { eq } from '../../db/drizzle.ts'
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { connect, type Connection } from '../../db/connect.ts'
 import { platformAccessGrants, provisionedPeople, scimBearers } from '../../db/schema.ts'
 import { removeMember } from '../../src/contracts/members.ts'
@@ -16,6 +16,7 @@ import {
   type ListeningSystem,
 } from '../support/assistant.ts'
 import { testDatabase } from '../support/database.ts'
+import { hasOneConnection } from '../support/left-out.ts'
 import { makeMember, makeOrganization, signedIn, type Org, type Person } from '../support/make.ts'
 import { insertScimBearer, provision } from '../support/scim.ts'
 import { newWalker, type Page, type Walker } from '../support/walker.ts'
@@ -77,8 +78,7 @@ test('removed, then Allow: the page has nothing left to choose', async () => {
   expect(await grants()).toEqual([])
 })
 
-// The embedded database has one session, so nothing happens there at the same moment.
-describe.skipIf(inject('engine') === 'pglite')('at the same moment', () => {
+describe.skipIf(hasOneConnection)('at the same moment', () => {
   let second: Connection
   beforeAll(async () => void (second = await connect({ url: (await testDatabase()).url! }, { poolSize: 1 })))
   afterAll(() => second?.close())

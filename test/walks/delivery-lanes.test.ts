@@ -21,6 +21,7 @@ import { shipOutbox } from '../../src/cores/outbox.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
 import type { NotificationDeps } from '../../src/worker/notifications.ts'
 import { newDatabase, type TestDatabase } from '../support/database.ts'
+import { hasOneConnection } from '../support/left-out.ts'
 import {
   notificationHarness,
   type HarnessOrg,
@@ -721,7 +722,7 @@ test('a target that is reset, or answers again, gets no more a second than befor
   expect(waiting.every(({ nextAt }) => nextAt <= harness.clock.now())).toBe(true)
 })
 
-describe.runIf(inject('engine') === 'postgres')('workers at the same moment', () => {
+describe.skipIf(hasOneConnection)('workers at the same moment', () => {
   /** One to the first organization, two to a target of the other. */
   const [FIRST, CLAIMED, LAST] = ['msg_first', 'msg_claimed', 'msg_last']
   const claimer = () => ({ worker: randomUUID(), leaseSeconds: 60 })

@@ -18,6 +18,7 @@ import {
 } from '../../src/cores/deployments/index.ts'
 import { answerTo } from '../support/answers.ts'
 import { makeApp, makeRevision } from '../support/deployments.ts'
+import { hasOneConnection } from '../support/left-out.ts'
 import { makeAppMember, makeMember, makeOrganization, type Org, type Person } from '../support/make.ts'
 import { untilAsked } from '../support/statements.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
@@ -407,7 +408,7 @@ describe('the queue', () => {
     expect((await verb(principal(AbortSignal.abort()), input)).deployment).toBeNull()
   })
 
-  test.runIf(inject('engine') === 'postgres')(
+  test.skipIf(hasOneConnection)(
     'a claim that is repeated while the first is being made brings the same deployment',
     async () => {
       const { id } = await deploy()

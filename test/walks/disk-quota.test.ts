@@ -214,6 +214,7 @@ describe('a disk quota', () => {
   })
 })
 
+// The server of npm has no pgvector.
 const hasServer = inject('engine') === 'postgres' && managedDatabases() !== 'embedded'
 
 describe.skipIf(!hasServer)('a disk quota on a server with pgvector (TEST_PGVECTOR_URL)', () => {

@@ -1,6 +1,6 @@
 /** Somebody else was in: what was made since then ends, of a person or of a whole organization, and is counted. */
 import { eq } from '../../db/drizzle.ts'
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { invitations } from '../../db/schema.ts'
 import { endAccessSince } from '../../src/contracts/access.ts'
 import { createAppToken, rotateAppToken } from '../../src/contracts/app-tokens.ts'
@@ -21,6 +21,7 @@ import {
 } from '../../src/contracts/workloads.ts'
 import { agentOf } from '../support/data-sources.ts'
 import { fakeCluster } from '../support/fake-cluster.ts'
+import { hasOneConnection } from '../support/left-out.ts'
 import {
   makeApiToken,
   makeMember,
@@ -364,7 +365,7 @@ describe('who may', () => {
   })
 })
 
-test.skipIf(inject('engine') === 'pglite')('what is made at the same moment does not survive', async () => {
+test.skipIf(hasOneConnection)('what is made at the same moment does not survive', async () => {
   for (let round = 0; round < 5; round++) {
     const intruder = await signedIn(system, person.email)
     const second = await signedIn(system, person.email)

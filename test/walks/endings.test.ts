@@ -87,6 +87,7 @@ import { askCli, signInCli } from '../support/cli-login.ts'
 import { insertSource } from '../support/data-sources.ts'
 import { watchStatements } from '../support/crossing-statements.ts'
 import { newDatabase, testDatabase, type TestDatabase } from '../support/database.ts'
+import { hasOneConnection } from '../support/left-out.ts'
 import { basic, comesIn, makeMachineAgent } from '../support/machine-agents.ts'
 import {
   makeApiToken,
@@ -682,8 +683,7 @@ describe('an invitation', () => {
   })
 })
 
-// The embedded database has one session, so nothing happens there at the same moment.
-describe.skipIf(inject('engine') === 'pglite')('at the same moment', () => {
+describe.skipIf(hasOneConnection)('at the same moment', () => {
   let second: Connection
   beforeAll(async () => void (second = await connect({ url: (await testDatabase()).url! }, { poolSize: 1 })))
   afterAll(() => second?.close())
@@ -1074,7 +1074,7 @@ describe('a removal is remembered', () => {
     expect(await members(person.email)).toHaveLength(2)
   })
 
-  test.skipIf(inject('engine') === 'pglite')('also by whoever signs in at that moment', async () => {
+  test.skipIf(hasOneConnection)('also by whoever signs in at that moment', async () => {
     for (let round = 0; round < 5; round++) {
       const person = await makePerson(system, { email: email() })
       await Promise.all([signIn(person), remove(person), signIn(person), signIn(person)])

@@ -1,5 +1,5 @@
 /** Who waits for work hears of it: after the commit, in every process, and again after the connection was lost. */
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect, type Connection } from '../../db/connect.ts'
 import { notify, type Topic } from '../../db/listen.ts'
 import { run } from '../../src/cli/run.ts'
@@ -7,6 +7,7 @@ import { startListeningSystem } from '../support/assistant.ts'
 import { newDatabase, onServer, type TestDatabase } from '../support/database.ts'
 import { fakeEnvironment } from '../support/fake-environment.ts'
 import { freePort } from '../support/free-port.ts'
+import { hasOneConnection, hearsNothing } from '../support/left-out.ts'
 import { makeApiToken, makeOrganization } from '../support/make.ts'
 
 let database: TestDatabase
@@ -39,28 +40,25 @@ async function settled(
   return heard.filter((one) => one !== `${topic} last`)
 }
 
-test.skipIf(inject('postgres')?.pooler)(
-  'it is heard after the commit, once, and not after a rollback',
-  async () => {
-    const heard = await listenOn(database)
-    await database.db.transaction(async (tx) => {
-      for (const org of ['org_1', 'org_2', 'org_1']) await notify(tx, 'events', org)
-      await tx.transaction(async (inner) => {
-        await notify(inner, 'events', 'org_2')
-      })
-      expect(heard).toEqual([])
+test.skipIf(hearsNothing)('it is heard after the commit, once, and not after a rollback', async () => {
+  const heard = await listenOn(database)
+  await database.db.transaction(async (tx) => {
+    for (const org of ['org_1', 'org_2', 'org_1']) await notify(tx, 'events', org)
+    await tx.transaction(async (inner) => {
+      await notify(inner, 'events', 'org_2')
     })
-    await database.db
-      .transaction(async (tx) => {
-        await notify(tx, 'checks', 'org_1')
-        throw new Error('planted')
-      })
-      .catch(() => {})
-    expect(await settled(heard)).toEqual(['events org_1', 'events org_2'])
-  },
-)
+    expect(heard).toEqual([])
+  })
+  await database.db
+    .transaction(async (tx) => {
+      await notify(tx, 'checks', 'org_1')
+      throw new Error('planted')
+    })
+    .catch(() => {})
+  expect(await settled(heard)).toEqual(['events org_1', 'events org_2'])
+})
 
-test.skipIf(inject('engine') === 'pglite' || inject('postgres').pooler)(
+test.skipIf(hasOneConnection || hearsNothing)(
   'another process hears it, too, and looks at everything when its connection was cut off',
   async () => {
     const other = await connect({ url: database.url! })
@@ -83,7 +81,7 @@ test.skipIf(inject('engine') === 'pglite' || inject('postgres').pooler)(
   },
 )
 
-test.skipIf(inject('engine') === 'pglite' || inject('postgres').pooler)(
+test.skipIf(hasOneConnection || hearsNothing)(
   '`svc doctor` says how the server learns of work: told by its database, or looking for it',
   async () => {
     // Nobody listens there: as behind a pooler, no notification arrives.

@@ -37,6 +37,7 @@ import {
 } from '../support/loads.ts'
 import { makeOrganization, unique, type Org } from '../support/make.ts'
 
+// The server of npm has no pgvector.
 const hasServer = inject('engine') === 'postgres' && managedDatabases() !== 'embedded'
 
 const fileOf = (...ids: string[]) =>

@@ -894,6 +894,7 @@ describe('who may load', () => {
   })
 })
 
+// Our own accounts need no such validation.
 test.runIf(inject('auth') === 'hosted')(
   'with hosted auth whoever was not validated for a day embeds nothing any more',
   async () => {

@@ -18,6 +18,7 @@ import { listLogGroups, listLogs, pushLogs, summarizeLogs } from '../../src/cont
 import { changeMemberRole, removeMember } from '../../src/contracts/members.ts'
 import { sweepLogs } from '../../src/cores/logs/index.ts'
 import { lineId } from '../../src/cores/logs/line-ids.ts'
+import { hearsNothing } from '../support/left-out.ts'
 import {
   makeApiToken,
   makeMember,
@@ -470,7 +471,7 @@ describe('following', () => {
     expect(textsIn(await waiting)).toEqual(['ERROR this'])
   })
 
-  test.skipIf(inject('postgres')?.pooler)(
+  test.skipIf(hearsNothing)(
     'whoever follows is told by any process: of each app a few times a second, however much it sends',
     async () => {
       const there = await makeApp(other)

@@ -1,5 +1,5 @@
 /** Whatever ends or lowers a machine agent acts on its very next call, with every token that it has. */
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { connect, type Connection } from '../../db/connect.ts'
 import { and, eq } from '../../db/drizzle.ts'
 import {
@@ -33,6 +33,7 @@ import { startListeningSystem, tokensIn, whoami, type ListeningSystem } from '..
 import { testDatabase } from '../support/database.ts'
 import { makeExposedSource } from '../support/exposed-source.ts'
 import { freePort } from '../support/free-port.ts'
+import { hasOneConnection } from '../support/left-out.ts'
 import {
   askForToken,
   assertionOf,
@@ -297,8 +298,7 @@ describe('a revoked credential', () => {
   })
 })
 
-// The embedded database has one session, so nothing happens there at the same moment.
-describe.skipIf(inject('engine') === 'pglite')('a credential that is revoked while it is presented', () => {
+describe.skipIf(hasOneConnection)('a credential that is revoked while it is presented', () => {
   let second: Connection
   beforeAll(async () => void (second = await connect({ url: (await testDatabase()).url! }, { poolSize: 1 })))
   afterAll(() => second?.close())

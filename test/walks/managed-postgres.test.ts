@@ -21,6 +21,7 @@ import { selfSigned } from '../support/self-signed.ts'
 import { rawClient } from '../support/wire-client.ts'
 import postgres from 'postgres'
 
+// Roles, limits and sessions are the server’s.
 const onPostgres = inject('engine') === 'postgres'
 /** The server of npm has no pgvector; the one named here has. */
 const hasVector = process.env['TEST_PGVECTOR_URL'] !== undefined

@@ -1,6 +1,6 @@
 /** Who may change whom: the role ladder, the last owner, leaving, and that every change acts on the very next call. */
 import { and, eq } from '../../db/drizzle.ts'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { memberships } from '../../db/schema.ts'
 import { AUDIT_ACTIONS, listAudit } from '../../src/contracts/audit.ts'
 import { makeId } from '../../src/contracts/ids.ts'
@@ -10,6 +10,7 @@ import { whoAmI } from '../../src/contracts/people.ts'
 import { GRANTABLE_ROLES, ROLES, type Role } from '../../src/contracts/roles.ts'
 import { actorOf, signActor } from '../support/actor.ts'
 import { answerTo } from '../support/answers.ts'
+import { hasOneConnection } from '../support/left-out.ts'
 import {
   makeApiToken,
   makeMember,
@@ -191,8 +192,7 @@ describe('the last owner', () => {
     by.call(changeMemberRole, { org_id: of.id, user_id: whom.userId, role: 'viewer' })
   const leave = (of: Org, who: Person) => who.call(removeMember, { org_id: of.id, user_id: who.userId })
 
-  // The embedded database has one session, so nothing happens there at the same moment.
-  test.skipIf(inject('engine') === 'pglite').each([
+  test.skipIf(hasOneConnection).each([
     ['lower each other', (of: Org, a: Person, b: Person) => [lower(of, a, b), lower(of, b, a)]],
     ['leave', (of: Org, a: Person, b: Person) => [leave(of, a), leave(of, b)]],
     [

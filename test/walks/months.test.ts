@@ -17,6 +17,7 @@ import {
 
 const sealing = { dataKeys: dataKeys('00'.repeat(32)), log: { warn: () => {} } }
 
+// Embedded there are no partitions.
 const isServer = inject('engine') === 'postgres'
 const DAY_MS = 86_400_000
 

@@ -27,6 +27,7 @@ import {
   recomputeDueTimes,
   sweepPipelineRuns,
 } from '../../src/cores/pipelines/index.ts'
+import { hasOneConnection } from '../support/left-out.ts'
 import { makeApiToken, makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
 import { untilAsked } from '../support/statements.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
@@ -378,7 +379,7 @@ describe('each event once', () => {
     expect(workers).toMatchObject([{ name: 'worker-1', connected: true, pipelines: ['nightly', 'long'] }])
   })
 
-  test.runIf(inject('engine') === 'postgres')('over many processes at the same moment', async () => {
+  test.skipIf(hasOneConnection)('over many processes at the same moment', async () => {
     const { untilDue, show, told, runs, worker, finish } = await scene()
     await untilDue(worker())
     await worker().work()
@@ -543,7 +544,7 @@ describe('concurrency', () => {
     expect((await runs()).map(({ state }) => state)).toEqual(['missed', 'running', 'running'])
   })
 
-  test.runIf(inject('engine') === 'postgres')('never two at once, however many reach for them', async () => {
+  test.skipIf(hasOneConnection)('never two at once, however many reach for them', async () => {
     const { worker, call, path } = await scene({ concurrency: 'queue', cron: null })
     for (let n = 0; n < 4; n++) await call(startPipelineRun, path)
     for (let n = 0; n < 4; n++) {
@@ -641,7 +642,7 @@ describe('when the server is late, or its clock was wrong', () => {
     expect(await told()).toEqual([])
   })
 
-  test.runIf(inject('engine') === 'postgres')('a pipeline that another holds is left to them', async () => {
+  test.skipIf(hasOneConnection)('a pipeline that another holds is left to them', async () => {
     const { show, runs, path } = await scene()
     advanceTo((await show()).next_due_at!, 2)
     await system.db.transaction(async (tx) => {
@@ -783,18 +784,13 @@ describe('a claim', () => {
     expect((await here.worker().claim(0, 'a-claim-of-mine')).run).toBeNull()
   })
 
-  test.runIf(inject('engine') === 'postgres')(
-    'that is repeated at the same moment gives one run',
-    async () => {
-      const { worker, call, path, runs } = await scene({ cron: null, concurrency: 'allow' })
-      for (let n = 0; n < 3; n++) await call(startPipelineRun, path)
-      const claims = await Promise.all(
-        Array.from({ length: 4 }, () => worker().claim(0, 'at-the-same-moment')),
-      )
-      expect(new Set(claims.map(({ run }) => run?.id)).size).toBe(1)
-      expect((await runs()).filter(({ state }) => state === 'running')).toHaveLength(1)
-    },
-  )
+  test.skipIf(hasOneConnection)('that is repeated at the same moment gives one run', async () => {
+    const { worker, call, path, runs } = await scene({ cron: null, concurrency: 'allow' })
+    for (let n = 0; n < 3; n++) await call(startPipelineRun, path)
+    const claims = await Promise.all(Array.from({ length: 4 }, () => worker().claim(0, 'at-the-same-moment')))
+    expect(new Set(claims.map(({ run }) => run?.id)).size).toBe(1)
+    expect((await runs()).filter(({ state }) => state === 'running')).toHaveLength(1)
+  })
 })
 
 describe('a claim that waits', () => {

@@ -25,6 +25,7 @@ import {
 import { freshSecrets } from '../support/system.ts'
 
 const own = processes()
+// The same process, whatever it stores in: once is enough.
 const embedded = inject('engine') === 'pglite'
 
 type Span = { name: string; traceId: string; spanId: string; parentSpanId?: string }

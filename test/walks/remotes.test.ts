@@ -213,6 +213,7 @@ const refusal = (call: Promise<unknown>) =>
 
 describe.each(['github', 'gitlab', 'gitea'] as const)('a remote at %s', (kind) => {
   /** Of the others, what shows that they are understood. */
+  // Of one kind of host every case, of the others those that differ.
   const isWhole = kind === 'github' || inject('everyCase')
 
   test('gets a branch and a pull request for what is approved, and nothing else', async () => {

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { eq, sql } from '../../db/drizzle.ts'
 import { appBlobs, revisions, sourceBlobs, sourceStorage } from '../../db/schema.ts'
 import type { Call } from '../../src/client/http-client.ts'
@@ -27,6 +27,7 @@ import {
 } from '../../src/contracts/revisions.ts'
 import { writeTar } from '../../src/contracts/write-tar.ts'
 import { sweepRevisions } from '../../src/cores/revisions/index.ts'
+import { hasOneConnection } from '../support/left-out.ts'
 import { makeApiToken, makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
 import { archiveOf, sha256, treeIn, uploadOf, type Tree } from '../support/source.ts'
 import { untilLocked } from '../support/statements.ts'
@@ -617,44 +618,40 @@ describe('retention', () => {
     expect(await storageOf(org)).toBe('sent again'.length)
   })
 
-  // It needs more than one connection.
-  test.skipIf(inject('engine') === 'pglite')(
-    'and pushes at the same time leave every revision whole',
-    async () => {
-      const apps = [alias, await makeApp(org)]
-      const owner = (await makeApiToken(system, org, org.owner)).call
-      const contents = ['one', 'two', 'three', 'four']
-      // Contents that are about to be taken, while pushes name some of them.
-      for (const to of apps) await owner(uploadFiles, { alias: to, body: uploadOf(...contents) })
-      system.clock.advance(DAY + 60)
-      const byArchive = apps.flatMap((to) =>
-        contents.map((text, i) => push({ [`f${i}`]: text, same: 'same' }, owner, to)),
-      )
-      const byHash = apps.map((to) =>
-        owner(createRevision, {
-          alias: to,
-          files: contents.map((text, i) => ({ path: `all${i}`, sha256: sha256(text) })),
-        }),
-      )
-      const sweeps = Array.from({ length: 6 }, () => sweep())
-      const done = await Promise.allSettled([...byArchive, ...byHash, ...sweeps])
-      for (const one of done) {
-        if (one.status === 'rejected')
-          expect(['RATE_LIMITED', 'CONFLICT']).toContain((one.reason as ServiceError).code)
+  test.skipIf(hasOneConnection)('and pushes at the same time leave every revision whole', async () => {
+    const apps = [alias, await makeApp(org)]
+    const owner = (await makeApiToken(system, org, org.owner)).call
+    const contents = ['one', 'two', 'three', 'four']
+    // Contents that are about to be taken, while pushes name some of them.
+    for (const to of apps) await owner(uploadFiles, { alias: to, body: uploadOf(...contents) })
+    system.clock.advance(DAY + 60)
+    const byArchive = apps.flatMap((to) =>
+      contents.map((text, i) => push({ [`f${i}`]: text, same: 'same' }, owner, to)),
+    )
+    const byHash = apps.map((to) =>
+      owner(createRevision, {
+        alias: to,
+        files: contents.map((text, i) => ({ path: `all${i}`, sha256: sha256(text) })),
+      }),
+    )
+    const sweeps = Array.from({ length: 6 }, () => sweep())
+    const done = await Promise.allSettled([...byArchive, ...byHash, ...sweeps])
+    for (const one of done) {
+      if (one.status === 'rejected')
+        expect(['RATE_LIMITED', 'CONFLICT']).toContain((one.reason as ServiceError).code)
+    }
+    await expectWhole()
+    for (const to of apps) {
+      for (const { id } of (await owner(listRevisions, { alias: to })).revisions) {
+        expect(
+          Object.keys(treeIn((await owner(downloadRevision, { alias: to, revision_id: id })).body)).length,
+        ).toBeGreaterThan(1)
       }
-      await expectWhole()
-      for (const to of apps) {
-        for (const { id } of (await owner(listRevisions, { alias: to })).revisions) {
-          expect(
-            Object.keys(treeIn((await owner(downloadRevision, { alias: to, revision_id: id })).body)).length,
-          ).toBeGreaterThan(1)
-        }
-      }
-    },
-  )
+    }
+  })
 
   // Whoever is first, between reading what is there and naming it nothing goes.
-  test.skipIf(inject('engine') === 'pglite').each(['push', 'retention'] as const)(
+  test.skipIf(hasOneConnection).each(['push', 'retention'] as const)(
     'and a push wait for each other, %s first',
     async (first) => {
       await push({ a: 'kept' })
@@ -683,7 +680,7 @@ describe('retention', () => {
     },
   )
 
-  test.skipIf(inject('engine') === 'pglite')('waits for whoever is about to name a revision', async () => {
+  test.skipIf(hasOneConnection)('waits for whoever is about to name a revision', async () => {
     const { id } = await push({ a: '1' })
     await push({ a: '2' })
     await bury(alias)

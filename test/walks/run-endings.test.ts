@@ -1,6 +1,6 @@
 /** How maintenance runs end when something happens at that moment, what they cost, and what is left of them. */
 import { eq, inArray, sql } from '../../db/drizzle.ts'
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {
   maintenanceRuns,
   maintenanceSettings,
@@ -24,6 +24,7 @@ import { recordFinding } from '../../src/cores/findings/index.ts'
 import { endRun, endUnconfigured, expireRuns, type RunKey } from '../../src/cores/maintenance/index.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
 import { dataKeys } from '../../src/trust/data-key.ts'
+import { hasOneConnection } from '../support/left-out.ts'
 import {
   agentRunner,
   AGENT_RUNNER_SECRET,
@@ -210,7 +211,7 @@ describe('a call costs', () => {
     })
   })
 
-  test.skipIf(inject('engine') === 'pglite')(
+  test.skipIf(hasOneConnection)(
     'it waits for whoever turns the run off at this moment, and then nothing of it is there',
     async () => {
       const app = await makeMaintainedApp(system)
@@ -314,29 +315,26 @@ describe('the cool-down', () => {
     }
   })
 
-  test.skipIf(inject('engine') === 'pglite')(
-    'is not passed by whoever starts a run while another one ends',
-    async () => {
-      const app = await cooling()
-      const { key } = await started(app)
-      const ending = Promise.withResolvers<void>()
-      const ended = Promise.withResolvers<void>()
-      const held = withTransaction(system.db, async (tx) => {
-        await endRun(tx, () => system.clock.now(), key, { code: 'found_nothing' })
-        ended.resolve()
-        await ending.promise
-      })
-      await ended.promise
-      const start = app.start().then(
-        () => 'started',
-        (error: { code: string }) => error.code,
-      )
-      await untilSomebodyWaits()
-      ending.resolve()
-      await held
-      expect(await start).toBe('CONFLICT')
-    },
-  )
+  test.skipIf(hasOneConnection)('is not passed by whoever starts a run while another one ends', async () => {
+    const app = await cooling()
+    const { key } = await started(app)
+    const ending = Promise.withResolvers<void>()
+    const ended = Promise.withResolvers<void>()
+    const held = withTransaction(system.db, async (tx) => {
+      await endRun(tx, () => system.clock.now(), key, { code: 'found_nothing' })
+      ended.resolve()
+      await ending.promise
+    })
+    await ended.promise
+    const start = app.start().then(
+      () => 'started',
+      (error: { code: string }) => error.code,
+    )
+    await untilSomebodyWaits()
+    ending.resolve()
+    await held
+    expect(await start).toBe('CONFLICT')
+  })
 })
 
 async function untilSomebodyWaits(): Promise<void> {
@@ -353,7 +351,7 @@ async function untilSomebodyWaits(): Promise<void> {
 describe('what a run wrote is its outcome', () => {
   const deps = () => ({ ...storageOf(system), dataKeys: dataKeys(system.system.config.DATA_KEY!) })
 
-  test.skipIf(inject('engine') === 'pglite')('also what it was still writing when it was ended', async () => {
+  test.skipIf(hasOneConnection)('also what it was still writing when it was ended', async () => {
     const app = await makeMaintainedApp(system)
     const { executionId, key, call } = await started(app)
     await call('read_file', readFinding)

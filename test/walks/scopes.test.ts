@@ -129,6 +129,7 @@ async function expectRules(service: Service, op: Operation, asked: typeof WHO): 
 describe.each(OPERATIONS.map((op): [string, Operation] => [op.name, op]))('%s', (_name, op) => {
   test('lets in at the gateway whom it should, and nobody else', () => expectRules(system.service, op, WHO))
 
+  // It was asked directly just now.
   test.skipIf(op.service === 'api-gateway')('and so does its own service when it is asked directly', () =>
     expectRules(system.system.services.get(op.service)!, op, WHO.slice(0, 8)),
   )

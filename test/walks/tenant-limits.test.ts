@@ -14,6 +14,7 @@ import { endSession, endSessionsOverLimits } from '../../db/managed/tenant-sessi
 import { scramVerifier } from '../../db/wire/scram.ts'
 import { databaseUrl, onServer } from '../support/database.ts'
 
+// An embedded database has one tenant, and no roles to limit.
 const onPostgres = inject('engine') === 'postgres'
 const PASSWORD = randomBytes(12).toString('hex')
 const PREFIX = `limits_${randomBytes(4).toString('hex')}`

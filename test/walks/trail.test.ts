@@ -40,6 +40,7 @@ import { newDatabase, type TestDatabase } from '../support/database.ts'
 import { makeMember, makeOrganization } from '../support/make.ts'
 import { OPERATOR_TOKEN, START_MS, startSystem, type TestSystem } from '../support/system.ts'
 
+// Embedded, there is one connection: no transaction is late.
 const isServer = inject('engine') === 'postgres'
 
 type Deps = Pick<SealDeps, 'db' | 'clock'>

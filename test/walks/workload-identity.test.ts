@@ -51,6 +51,7 @@ import { expectedCode, type Rule } from '../support/access-rules.ts'
 import { startListeningSystem, type ListeningSystem } from '../support/assistant.ts'
 import { startFakeApiServer, type FakeApiServer, type Minted } from '../support/fake-api-server.ts'
 import { requestWithInvalidInput } from '../support/invalid-request.ts'
+import { hasOneConnection } from '../support/left-out.ts'
 import { makeApiToken, makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
 import { OPERATOR_TOKEN, START_MS, startSystem, type TestSystem } from '../support/system.ts'
 import { newWalker, sameSecrets } from '../support/walker.ts'
@@ -254,7 +255,7 @@ describe('binding a service account', () => {
     ])
   })
 
-  test.skipIf(inject('engine') === 'pglite')('of many at once one binds it', async () => {
+  test.skipIf(hasOneConnection)('of many at once one binds it', async () => {
     const aliases = Array.from({ length: 5 }, () => unique('race'))
     for (const one of aliases) await org.owner.call(createApp, { alias: one, name: one })
     const codes = await Promise.all(

@@ -538,6 +538,7 @@ test('the new file is as closed as the old one at every moment, and durable with
   expect(own).toEqual(['writeFile', 'chown', 'chmod', 'sync', 'rename', 'sync of the folder'])
 })
 
+// Nobody else can give a file away.
 test.skipIf(process.getuid?.() !== 0)('under sudo a file stays its owner’s', async () => {
   const { path, put, install } = project()
   put('AGENTS.md', 'mine')

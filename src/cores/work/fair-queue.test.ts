@@ -143,6 +143,7 @@ describe.each(USERS)('%s', (_, rules) => {
     finish()
   })
 
+  // Of one key alone there is no other member, and nobody is next where nobody waits.
   test.runIf(rules.keys.length > 1 && waits > 1)('of one organization, another member is next', () => {
     const { ask, end, leave, fill, all, running, started, finish } = drive(rules)
     fill('a x', 200)
@@ -202,6 +203,7 @@ describe.each(USERS)('%s', (_, rules) => {
     expect(waiting.slice(0, -1).every(({ state }) => state === 'left')).toBe(true)
   })
 
+  // Any number may wait in the others.
   test.runIf(Number.isFinite(waits))('so many wait and no more, and nobody else is refused for it', () => {
     const { ask, leave, all, fill, finish } = drive(rules)
     fill('a', 10_000)
@@ -216,6 +218,7 @@ describe.each(USERS)('%s', (_, rules) => {
     finish()
   })
 
+  // In the others they wait.
   test.runIf(waits === 0)('whoever finds others in all places is refused', () => {
     const places = Math.min(capOf(rules, 0), 8)
     const { ask, end, running, finish } = drive({ ...rules, running: { ...rules.running, all: places } })
