@@ -128,6 +128,7 @@ export const MAY_MEASURE: Readonly<Record<string, string>> = {
   'src/adapters/log-matching/log-matching.test.ts': 'what a thread does is given up after real time',
   'src/cores/work/wait.test.ts': 'the pauses are real, and only known to be no shorter',
   'test/walks/logs.test.ts': 'the longer it takes, the more often somebody may be told',
+  'test/walks/receipts.test.ts': 'the longer it takes, the more often each process looks',
 }
 
 function usesOf(tree: Tree, inside: (path: string) => boolean, names: readonly string[]): string[] {
