@@ -18,9 +18,9 @@ const checks = startChecks(
     log: { warn: (event, fields) => void process.stderr.write(`${event} ${String(fields?.['error'])}\n`) },
     dataKeys: dataKeys(dataKey),
     judge: null,
-    // It takes a moment, so that a kill may come in the midst of it.
+    // It takes a while, so that a kill comes in the midst of some, also on a machine that looks late.
     probeHttp: async () => {
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * 200))
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 1_000))
       return { kind: 'answered', status: 500, timeMs: 1, body: '', isPrivate: false }
     },
     matchLines: async () => 0,
